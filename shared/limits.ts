@@ -1,0 +1,117 @@
+/**
+ * Every bound of the engine: a name, a unit and the reason. Callers take these as they are; a test that needs a
+ * smaller bound passes its own value through the option of the same name where the module offers one.
+ */
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** Review body on Lambda, bytes: a 6 MB event divided by the 1.21 that JSON escaping adds, rounded down. */
+export const LAMBDA_MAX_BODY_BYTES = 5_000_000
+/** Review body elsewhere, bytes: what controller-runtime accepts. */
+export const MAX_BODY_BYTES = 7 * MIB
+/** Nesting of a JSON body, levels: Go's decoder stops at 10,000; no Kubernetes object comes near 500. */
+export const MAX_JSON_DEPTH = 500
+
+/** Webhook `?timeout=`, seconds: the API server's own default and maximum. */
+export const DEFAULT_TIMEOUT_SECONDS = 10
+export const MAX_TIMEOUT_SECONDS = 30
+/** Kept back from the deadline to send the answer, milliseconds. */
+export const DEADLINE_RESERVE_MS = 300
+/** The API server rounds `?timeout=` up to a whole second, so up to this much of it may not exist. Milliseconds. */
+export const TIMEOUT_ROUNDING_MS = 1000
+/** A deadline is never shorter than this: enough to answer from the seal or to say why not. Milliseconds. */
+export const MIN_DEADLINE_MS = 150
+
+/** A warning, characters: longer ones are cut by the API server once 4,096 are used. */
+export const MAX_WARNING_CHARS = 256
+/** All warnings of one answer, characters. */
+export const MAX_WARNINGS_CHARS = 4096
+/** A denial message, characters: long enough for every failing policy, short enough for a terminal. */
+export const MAX_MESSAGE_CHARS = 16 * KIB
+
+/** Images of one object. A Pod with more is refused: each image costs several outside calls. */
+export const MAX_IMAGES = 1000
+/** An image reference, characters (registry host 255 + repository 255 + tag 128 + digest 71 and separators). */
+export const MAX_REFERENCE_CHARS = 800
+
+/** CEL: cost of one evaluation, the API server's PerCallLimit. */
+export const CEL_PER_CALL_COST = 1_000_000
+/** CEL: cost of all evaluations of one policy for one request, the API server's RuntimeCELCostBudget. */
+export const CEL_POLICY_COST = 10_000_000
+/** CEL: cost of all match conditions of one policy for one request, the API server's matchConditions budget. */
+export const CEL_MATCH_CONDITIONS_COST = 2_500_000
+/** CEL: source of one expression, code points; cel-go's own parser limit. */
+export const CEL_MAX_EXPRESSION_CHARS = 100_000
+/** CEL: nesting of one expression; cel-go's own parser limit. */
+export const CEL_MAX_RECURSION = 250
+/** Passes of one program until its host calls settle: deeper chains of dependent calls are a policy fault. */
+export const MAX_SETTLE_ROUNDS = 10
+/** Host calls one policy may ask for in one request: images × attestors of an ordinary large object, doubled. */
+export const MAX_HOST_CALLS = 4000
+
+/** Manifest, bytes: the registry API's own recommendation and notation's limit. */
+export const MAX_MANIFEST_BYTES = 4 * MIB
+/** Config blob or bundle, bytes. */
+export const MAX_BLOB_BYTES = 8 * MIB
+/** Signed payload of a cosign layer, bytes: real ones are under 1 KiB. */
+export const MAX_PAYLOAD_BYTES = MIB
+/** One layer annotation, bytes. */
+export const MAX_LAYER_ANNOTATION_BYTES = 64 * KIB
+/** Token response of a registry's authorization service, bytes. */
+export const MAX_TOKEN_BYTES = 64 * KIB
+/** Error body of a registry that is read for its message, bytes. */
+export const MAX_ERROR_BYTES = 8 * KIB
+/** Layers (signatures) of one `.sig` manifest that are looked at. cosign allows 1,000; nobody signs that often. */
+export const MAX_SIGNATURE_LAYERS = 50
+/** Referrers of one digest that are looked at. */
+export const MAX_REFERRERS = 64
+/** Pages of one referrers listing. */
+export const MAX_REFERRER_PAGES = 8
+/** Signatures tried for one image and attestor before giving up. */
+export const MAX_SIGNATURE_ATTEMPTS = 50
+/** Redirects followed for one registry request. */
+export const MAX_REDIRECTS = 5
+/** Requests of one review that are under way at once: Workers allows six connections. */
+export const MAX_CONCURRENT_CALLS = 6
+/** One registry request without an answer, milliseconds. */
+export const REGISTRY_CALL_TIMEOUT_MS = 5000
+/** One KMS request without an answer, milliseconds. */
+export const KMS_CALL_TIMEOUT_MS = 1500
+/** Tries of one registry or KMS call, the first included; only throttling and 5xx are tried again. */
+export const MAX_TRIES = 2
+
+/** A KMS public key, milliseconds: key material never changes in place; an alias or a disabled key may. */
+export const KMS_KEY_TTL_MS = 300_000
+/** A KMS refusal, milliseconds: short, so that a grant takes effect soon. */
+export const KMS_REFUSAL_TTL_MS = 30_000
+/** A KMS public key past its time that still serves while KMS throttles or does not answer, milliseconds. */
+export const KMS_STALE_MS = 600_000
+/** A registry token without `expires_in`, milliseconds (the token specification's default). */
+export const REGISTRY_TOKEN_TTL_MS = 60_000
+/** A verified fact in an isolate's memory, milliseconds. */
+export const FACT_TTL_MS = 300_000
+/** A rejected one, milliseconds: a missing signature may be pushed a moment later. */
+export const REJECTION_TTL_MS = 10_000
+/** Entries of one isolate's cache. */
+export const MAX_CACHE_ENTRIES = 2000
+
+/** A seal lives this long by default, milliseconds: both phases of one API request take less than a minute. */
+export const SEAL_TTL_MS = 120_000
+/** No seal lives longer, milliseconds, whatever the config says. */
+export const MAX_SEAL_TTL_MS = 300_000
+/** Clock difference between two isolates, milliseconds. */
+export const SEAL_SKEW_MS = 5000
+/** Body of a seal before base64url, bytes. */
+export const MAX_SEAL_BYTES = 32 * KIB
+/** The seal annotation, characters: longer ones are not even decoded. */
+export const MAX_SEAL_CHARS = 48 * KIB
+/** All annotations of one object, bytes: the API server's own limit (TotalAnnotationSizeLimitB). */
+export const MAX_ANNOTATIONS_BYTES = 256 * KIB
+/** The readable outcomes record, bytes: what fits beside a seal and other people's annotations. */
+export const MAX_OUTCOMES_BYTES = 64 * KIB
+
+/** A policy document, bytes. */
+export const MAX_POLICY_BYTES = MIB
+/** YAML aliases expanded in one document: stops the "billion laughs". */
+export const MAX_YAML_ALIASES = 100

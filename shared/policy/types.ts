@@ -1,0 +1,80 @@
+import type { CheckedExpression } from '../cel/types.ts'
+import type { Attestor } from '../signature/types.ts'
+
+/** A label selector as Kubernetes spells it. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>
+  matchExpressions?: {
+    key: string
+    operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
+    values?: string[]
+  }[]
+}
+
+/** NamedRuleWithOperations of admissionregistration. */
+export interface ResourceRule {
+  apiGroups: string[]
+  apiVersions: string[]
+  operations: string[]
+  resources: string[]
+  resourceNames?: string[]
+  scope?: 'Cluster' | 'Namespaced' | '*'
+}
+
+export interface MatchConstraints {
+  resourceRules: ResourceRule[]
+  excludeResourceRules: ResourceRule[]
+  objectSelector?: LabelSelector
+  /** Only selectors on `kubernetes.io/metadata.name` reach here: its value is the request's own namespace. */
+  namespaceSelector?: LabelSelector
+}
+
+export type ValidationAction = 'Deny' | 'Audit' | 'Warn'
+
+/** An image policy ready to run: plain JSON, made by `load.ts` at build time. */
+export interface CompiledPolicy {
+  kind: 'ImageValidatingPolicy'
+  apiVersion: string
+  name: string
+  /** SHA-256 hex of the spec with its defaults and of everything else its verdict depends on. */
+  hash: string
+  /** `file.yaml:12`, for messages to the operator. */
+  source: string
+  failurePolicy: 'Fail' | 'Ignore'
+  validationActions: readonly ValidationAction[]
+  matchConstraints: MatchConstraints
+  matchConditions: readonly { name: string; expression: CheckedExpression }[]
+  matchImageReferences: readonly ({ glob: string } | { expression: CheckedExpression })[]
+  /** Custom extractors (`spec.images`): name → expression giving a list of strings. */
+  images: readonly { name: string; expression: CheckedExpression }[]
+  variables: readonly { name: string; expression: CheckedExpression }[]
+  attestors: readonly Attestor[]
+  validations: readonly {
+    expression: CheckedExpression
+    message?: string
+    messageExpression?: CheckedExpression
+  }[]
+  auditAnnotations: readonly { key: string; valueExpression: CheckedExpression }[]
+  mutateDigest: boolean
+  verifyDigest: boolean
+  required: boolean
+}
+
+/** Everything a folder of policy documents gave: the policies, what is wrong, and what an operator should know. */
+export interface LoadedPolicies {
+  policies: readonly CompiledPolicy[]
+  faults: readonly PolicyFault[]
+  warnings: readonly PolicyFault[]
+}
+
+/** One thing wrong with (or notable about) a document. */
+export interface PolicyFault {
+  code: 'POLICY_INVALID' | 'POLICY_UNSUPPORTED' | 'CEL_PARSE' | 'CEL_CHECK' | 'CEL_PROGRAM'
+  file: string
+  /** One-based; 0 when there is no place. */
+  line: number
+  column: number
+  /** `spec.validations[0].expression`. */
+  path: string
+  message: string
+}

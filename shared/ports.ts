@@ -1,0 +1,74 @@
+import type { Bytes } from './bytes.ts'
+
+/**
+ * What the engine needs from outside, as types only. Every runtime passes its own: the engine reads no environment,
+ * opens no file and knows no clock. Whatever takes time takes an AbortSignal and honours it.
+ */
+export interface Ports {
+  fetch: FetchPort
+  /** Epoch milliseconds. */
+  now: () => number
+  credentials: CredentialsPort
+  kms: KmsPort
+  log: LogPort
+}
+
+/** The platform's `fetch`. The engine sets `redirect: 'manual'` and its own signal on every call. */
+export type FetchPort = (url: string, init: RequestInit) => Promise<Response>
+
+/** One structured record for one line of the log. Holds no token, credential, signature or object body. */
+export type LogPort = (record: Readonly<Record<string, unknown>>) => void
+
+/** How to log in to a registry. `token` goes out as a Bearer token as it is; `identity` is an OAuth2 refresh token. */
+export type RegistryCredential =
+  | { kind: 'basic'; username: string; password: string }
+  | { kind: 'token'; token: string }
+  | { kind: 'identity'; token: string }
+
+/**
+ * The credential for exactly this registry host (`host[:port]`, lower case) and repository, or undefined for
+ * anonymous access. Must compare hosts exactly, never by substring.
+ */
+export type CredentialsPort = (
+  host: string,
+  repository: string,
+  signal: AbortSignal,
+) => Promise<RegistryCredential | undefined>
+
+/** A KMS key in one region: what an `awskms://` reference says after config has filled in the region. */
+export interface KmsKey {
+  /** Key id, key ARN, alias name (`alias/…`) or alias ARN. */
+  keyId: string
+  region: string
+  /** `https://host[:port]`, only ever from the operator's allow list. */
+  endpoint?: string
+}
+
+/** The answer of `GetPublicKey`. */
+export interface KmsPublicKey {
+  /** SubjectPublicKeyInfo, DER. */
+  spki: Bytes
+  /** `RSA_2048`, `ECC_NIST_P256`, `ECC_NIST_EDWARDS25519`, … */
+  keySpec: string
+  /** `SIGN_VERIFY` for a key that can verify. */
+  keyUsage: string
+  signingAlgorithms: readonly string[]
+  /** The key ARN that answered, when KMS gave one. */
+  keyArn?: string
+}
+
+/**
+ * A key management service. Every method throws AdmissionError only: `KMS_REFUSED` (final: not found, disabled, pending deletion,
+ * access denied, wrong usage) or `KMS_UNAVAILABLE` (transient: throttled, 5xx, no answer).
+ */
+export interface KmsPort {
+  getPublicKey(key: KmsKey, signal: AbortSignal): Promise<KmsPublicKey>
+  /** True when the signature is right, false when KMS says it is not (`KMSInvalidSignatureException`). */
+  verify(
+    key: KmsKey,
+    call: { digest: Bytes; signature: Bytes; algorithm: string },
+    signal: AbortSignal,
+  ): Promise<boolean>
+  /** HMAC-SHA-256 (`HMAC_SHA_256`) of the message under an HMAC key. */
+  generateMac(key: KmsKey, message: Bytes, signal: AbortSignal): Promise<Bytes>
+}
