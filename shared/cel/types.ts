@@ -1,4 +1,5 @@
 import type { JsonValue } from '../json.ts'
+import type { Node } from './ast.ts'
 
 /**
  * The seams of the CEL layer: source → parse → check → plan → evaluate. A checked expression is plain JSON, so it can be
@@ -23,12 +24,13 @@ export interface Issue {
   column: number
 }
 
-/** A checked expression: JSON all the way down (see `compile.ts` for the layout of `ast`). */
+/** A checked expression: JSON all the way down. */
 export interface CheckedExpression {
   source: string
   /** The checked result type. */
   type: TypeName
-  ast: JsonValue
+  /** The checked tree: names resolved, overloads attached. */
+  ast: Node
   /** Host functions and engines the program needs: `regex`, or the name of a host function. */
   needs: readonly string[]
 }
