@@ -70,6 +70,17 @@ export const MAX_REFERRERS = 64
 export const MAX_REFERRER_PAGES = 8
 /** Signatures tried for one image and attestor before giving up. */
 export const MAX_SIGNATURE_ATTEMPTS = 50
+/** Candidate signatures of one layout fetched at the same time: leaves room for the other layout below six connections. */
+export const SIGNATURE_BATCH = 4
+/** One decoded signature, bytes: RSA 8192 takes 1,024, everything else less. */
+export const MAX_SIGNATURE_BYTES = 2 * KIB
+/** A PEM public key of a policy, characters: RSA 8192 takes 1,500. */
+export const MAX_KEY_CHARS = 16 * KIB
+/** RSA modulus, bits: shorter is breakable, longer only costs time. */
+export const MIN_RSA_BITS = 2048
+export const MAX_RSA_BITS = 8192
+/** A KMS reference, characters: the longest ARN KMS documents, plus scheme and endpoint. */
+export const MAX_KMS_REFERENCE_CHARS = 2400
 /** Redirects followed for one registry request. */
 export const MAX_REDIRECTS = 5
 /** Requests of one review that are under way at once: Workers allows six connections. */
@@ -87,6 +98,10 @@ export const KMS_KEY_TTL_MS = 300_000
 export const KMS_REFUSAL_TTL_MS = 30_000
 /** A KMS public key past its time that still serves while KMS throttles or does not answer, milliseconds. */
 export const KMS_STALE_MS = 600_000
+/** KMS is left alone this long after it failed while a stale key serves, milliseconds: an outage must not slow every request. */
+export const KMS_STALE_RETRY_MS = 5000
+/** Wait before the second try of a KMS call, milliseconds, up to half of it again as jitter: the SDK's own is ten times that. */
+export const KMS_BACKOFF_MS = 40
 /** A registry token without `expires_in`, milliseconds (the token specification's default). */
 export const REGISTRY_TOKEN_TTL_MS = 60_000
 /** A verified fact in an isolate's memory, milliseconds. */
@@ -115,3 +130,7 @@ export const MAX_OUTCOMES_BYTES = 64 * KIB
 export const MAX_POLICY_BYTES = MIB
 /** YAML aliases expanded in one document: stops the "billion laughs". */
 export const MAX_YAML_ALIASES = 100
+/** Values in one policy document, aliases expanded: a large real policy has a few hundred. */
+export const MAX_POLICY_VALUES = 100_000
+/** An image glob, characters: longer than any reference it could match. */
+export const MAX_GLOB_CHARS = 1024

@@ -1,0 +1,87 @@
+import type { Bytes } from '../bytes.ts'
+
+/** ASN.1 tags this folder reads. */
+export const TAG = {
+  integer: 0x02,
+  bitString: 0x03,
+  null: 0x05,
+  oid: 0x06,
+  sequence: 0x30,
+} as const
+
+/** One DER element: its tag and content. */
+export interface DerElement {
+  tag: number
+  content: Bytes
+}
+
+/**
+ * The elements that make up the bytes exactly, or undefined when they are not strict DER: indefinite and
+ * non-minimal lengths, multi-byte tags and a last element that is cut off are refused.
+ */
+export function readDer(bytes: Bytes): readonly DerElement[] | undefined {
+  const elements: DerElement[] = []
+  let at = 0
+  while (at < bytes.length) {
+    const head = readHead(bytes, at)
+    if (head === undefined || head.start + head.length > bytes.length) return undefined
+    const end = head.start + head.length
+    elements.push({ tag: head.tag, content: bytes.subarray(head.start, end) })
+    at = end
+  }
+  return elements
+}
+
+/** The content of the only element when it has this tag, or undefined. Trailing bytes are refused. */
+export function readOnly(bytes: Bytes, tag: number): Bytes | undefined {
+  const elements = readDer(bytes)
+  const [element] = elements ?? []
+  return elements?.length === 1 && element?.tag === tag ? element.content : undefined
+}
+
+/**
+ * The magnitude of a positive DER INTEGER without leading zeros, or undefined for a negative, zero, empty or
+ * non-minimal one.
+ */
+export function positiveInteger(content: Bytes): Bytes | undefined {
+  const [first, second] = content
+  if (first === undefined || first >= 0x80) return undefined
+  if (first !== 0) return content
+  return second !== undefined && second >= 0x80 ? content.subarray(1) : undefined
+}
+
+/**
+ * An ECDSA signature as `r || s` (IEEE P1363, what WebCrypto verifies), each `scalarBytes` long, from its DER form
+ * `SEQUENCE { INTEGER r, INTEGER s }`. Undefined unless it is strict DER of two positive integers that fit.
+ */
+export function ecdsaSignatureToRaw(der: Bytes, scalarBytes: number): Bytes | undefined {
+  const sequence = readOnly(der, TAG.sequence)
+  const scalars = sequence === undefined ? undefined : readDer(sequence)
+  if (scalars?.length !== 2) return undefined
+  const raw = new Uint8Array(2 * scalarBytes)
+  for (const [index, scalar] of scalars.entries()) {
+    const value = scalar.tag === TAG.integer ? positiveInteger(scalar.content) : undefined
+    if (value === undefined || value.length > scalarBytes) return undefined
+    raw.set(value, (index + 1) * scalarBytes - value.length)
+  }
+  return raw
+}
+
+function readHead(
+  bytes: Bytes,
+  at: number,
+): { tag: number; start: number; length: number } | undefined {
+  const tag = bytes[at]
+  const first = bytes[at + 1]
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) return undefined
+  if (first < 0x80) return { tag, start: at + 2, length: first }
+  const octets = first & 0x7f
+  if (octets === 0 || octets > 3) return undefined
+  let length = 0
+  for (let i = 0; i < octets; i++) {
+    const octet = bytes[at + 2 + i]
+    if (octet === undefined || (i === 0 && octet === 0)) return undefined
+    length = length * 256 + octet
+  }
+  return length < 0x80 ? undefined : { tag, start: at + 2 + octets, length }
+}
