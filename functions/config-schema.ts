@@ -1,0 +1,273 @@
+import { DEFAULT_TIMEOUT_SECONDS, MAX_SEAL_TTL_MS, MAX_TIMEOUT_SECONDS } from '#shared/limits.ts'
+import type { FromSchema, Schema } from './schema.ts'
+
+const ENV_NAME = {
+  type: 'string',
+  pattern: '^[A-Z_][A-Z0-9_]{0,127}$',
+  patternErrorMessage:
+    'expected the NAME of an environment variable or binding (A-Z, 0-9, _); secrets never stand in this file',
+} as const satisfies Schema
+
+const HOST = {
+  type: 'string',
+  pattern: '^(\\[[0-9a-f:]+\\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?$',
+  patternErrorMessage:
+    'expected host or host:port in lower case, without https:// and without a path',
+} as const satisfies Schema
+
+const TOKEN_HASH = {
+  type: 'string',
+  pattern: '^[0-9a-f]{64}$',
+  patternErrorMessage:
+    'expected the SHA-256 of a token as 64 lower-case hex characters; `countersign tokens new` makes one',
+} as const satisfies Schema
+
+const POLICY_NAME = {
+  type: 'string',
+  pattern: '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$',
+  patternErrorMessage: 'expected metadata.name of a policy (lower case letters, digits, - and .)',
+} as const satisfies Schema
+
+const SECONDS = { type: 'integer', minimum: 1, maximum: MAX_TIMEOUT_SECONDS } as const
+
+const OUTCOMES = {
+  type: 'object',
+  description: 'How what mutate proved is sealed for validate.',
+  additionalProperties: false,
+  required: ['key'],
+  properties: {
+    key: {
+      type: 'object',
+      description: 'Where the sealing key comes from: an HMAC key in AWS KMS, or secrets by name.',
+      additionalProperties: false,
+      oneOf: [{ required: ['kms'] }, { required: ['secrets'] }],
+      properties: {
+        kms: {
+          type: 'string',
+          description: 'An HMAC_256 key. One key per hour is derived from it by GenerateMac.',
+          pattern: '^awskms://\\S+$',
+          patternErrorMessage:
+            'expected awskms:///<key id, key ARN or alias/name>, or awskms://host/<…>',
+        },
+        secrets: {
+          type: 'array',
+          description:
+            'The first seals, all of them open. To rotate, put the new one first and drop the old one minutes later.',
+          minItems: 1,
+          maxItems: 4,
+          'x-uniqueKeys': ['id', 'env'],
+          items: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['id', 'env'],
+            properties: {
+              id: {
+                type: 'string',
+                description: 'Name of the secret inside seals; never use one again.',
+                pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
+                patternErrorMessage:
+                  'expected 1 to 32 characters of a-z, 0-9 and -, such as 2026-08',
+              },
+              env: { ...ENV_NAME, description: 'Variable with at least 32 random bytes, base64.' },
+            },
+          },
+        },
+      },
+    },
+    lifetimeSeconds: {
+      type: 'integer',
+      description: 'How long a seal counts; both phases of one request take less than a minute.',
+      minimum: 10,
+      maximum: MAX_SEAL_TTL_MS / 1000,
+      default: 120,
+    },
+    onMissing: {
+      type: 'string',
+      description:
+        'What validate does with what no seal covers: verify it live, or deny. Never a pass.',
+      enum: ['verify', 'deny'],
+      default: 'verify',
+    },
+  },
+} as const satisfies Schema
+
+const KMS = {
+  type: 'object',
+  description: 'AWS KMS, for attestor keys and the sealing key.',
+  additionalProperties: false,
+  default: {},
+  properties: {
+    region: {
+      type: 'string',
+      description: 'Region of references that are not ARNs.',
+      pattern: '^[a-z]{2}(-[a-z]+)+-[0-9]+$',
+      patternErrorMessage: 'expected an AWS region such as eu-central-1',
+    },
+    endpoints: {
+      type: 'array',
+      description:
+        'Endpoints that an awskms:// reference may name. Signed requests go there: list only your own.',
+      default: [],
+      uniqueItems: true,
+      items: {
+        type: 'string',
+        pattern:
+          '^(https://[a-z0-9.\\[\\]:-]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:[0-9]{1,5})?)$',
+        patternErrorMessage: 'expected https://host[:port] (http:// only for this machine itself)',
+      },
+    },
+    verifyRemotely: {
+      type: 'boolean',
+      description:
+        'Let KMS verify every signature (kms:Verify) instead of fetching the public key once.',
+      default: false,
+    },
+  },
+} as const satisfies Schema
+
+const REGISTRIES = {
+  type: 'object',
+  description: 'Which registries are talked to, and how.',
+  additionalProperties: false,
+  default: {},
+  properties: {
+    allow: {
+      type: 'array',
+      description:
+        'If given, only these registries are contacted. Needed for hosts with private addresses.',
+      items: HOST,
+      minItems: 1,
+      uniqueItems: true,
+    },
+    plainHttp: {
+      type: 'array',
+      description: 'Registries without TLS, for development.',
+      items: HOST,
+      default: [],
+      uniqueItems: true,
+    },
+    credentials: {
+      type: 'array',
+      description:
+        'Logins by the name of the variable that holds them. Hosts are compared exactly.',
+      default: [],
+      'x-uniqueKeys': ['host'],
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        oneOf: [
+          { required: ['host', 'usernameEnv', 'passwordEnv'] },
+          { required: ['dockerConfigEnv'], maxProperties: 1 },
+        ],
+        properties: {
+          host: { ...HOST, description: 'The registry, such as ghcr.io or index.docker.io.' },
+          usernameEnv: ENV_NAME,
+          passwordEnv: ENV_NAME,
+          dockerConfigEnv: {
+            ...ENV_NAME,
+            description: 'Variable that holds a docker config.json (or .dockerconfigjson).',
+          },
+        },
+      },
+    },
+  },
+} as const satisfies Schema
+
+const CLUSTER = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'tokens'],
+  properties: {
+    name: {
+      type: 'string',
+      description: 'The cluster in the URL, in seals and in the log.',
+      pattern: '^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$',
+      patternErrorMessage: 'expected lower-case letters, digits, - and ., at most 63 characters',
+    },
+    tokens: {
+      type: 'array',
+      description:
+        'SHA-256 of the tokens in the webhook URL. Two while rotating, the old and the new one.',
+      items: TOKEN_HASH,
+      minItems: 1,
+      maxItems: 2,
+      uniqueItems: true,
+    },
+    bearer: {
+      type: 'array',
+      description:
+        'If given, callers also send one of these as `Authorization: Bearer` (needs an AdmissionConfiguration).',
+      items: TOKEN_HASH,
+      minItems: 1,
+      maxItems: 2,
+      uniqueItems: true,
+    },
+    cidrs: {
+      type: 'array',
+      description: 'If given, calls come from one of these address ranges.',
+      items: {
+        type: 'string',
+        format: 'ip-range',
+        patternErrorMessage:
+          'expected a range such as 203.0.113.0/24 or 2001:db8::/32, with its host bits zero',
+      },
+      minItems: 1,
+      uniqueItems: true,
+    },
+    policies: {
+      type: 'array',
+      description: 'The policies of this cluster; all of the folder when absent.',
+      items: POLICY_NAME,
+      minItems: 1,
+      uniqueItems: true,
+    },
+    timeouts: {
+      type: 'object',
+      description: `timeoutSeconds of the two webhooks in this cluster. The API server uses ${DEFAULT_TIMEOUT_SECONDS} when a webhook names none.`,
+      additionalProperties: false,
+      properties: { mutateSeconds: SECONDS, validateSeconds: SECONDS },
+    },
+    notAfter: {
+      type: 'string',
+      description: 'From then on the cluster is unknown.',
+      format: 'date-time',
+      patternErrorMessage: 'expected a time such as 2027-01-31T00:00:00Z',
+    },
+  },
+} as const satisfies Schema
+
+/** The JSON Schema of `countersign.yaml`, published as `infra/countersign.schema.json`. */
+export const CONFIG_SCHEMA = {
+  type: 'object',
+  description: 'Countersign: policies, keys, registries and the clusters that call.',
+  additionalProperties: false,
+  required: ['policies', 'endpoint', 'outcomes', 'clusters'],
+  properties: {
+    policies: {
+      type: 'string',
+      description: 'Folder with the policy documents, relative to this file.',
+      pattern: '\\S',
+      patternErrorMessage: 'expected a folder, such as policies',
+    },
+    endpoint: {
+      type: 'string',
+      description: 'Where clusters reach the functions.',
+      pattern: '^https://[^/?#@\\s]+(/[^?#\\s]*)?$',
+      patternErrorMessage:
+        'expected https://host[:port][/path] without user, query or fragment; API servers accept nothing else',
+    },
+    outcomes: OUTCOMES,
+    kms: KMS,
+    registries: REGISTRIES,
+    clusters: {
+      type: 'array',
+      description: 'Who may call.',
+      items: CLUSTER,
+      minItems: 1,
+      'x-uniqueKeys': ['name'],
+    },
+  },
+} as const satisfies Schema
+
+/** What the file says, with defaults filled in, before the checks that no schema can express. */
+export type ConfigDocument = FromSchema<typeof CONFIG_SCHEMA>

@@ -1,0 +1,108 @@
+import { AdmissionError, type Fault } from '#shared/errors.ts'
+import { parseRange } from './address.ts'
+import { CONFIG_SCHEMA, type ConfigDocument } from './config-schema.ts'
+import { checkSchema, type Formats } from './schema.ts'
+
+/** A secret by the name of the variable or binding that holds it. */
+export interface SecretName {
+  id: string
+  env: string
+}
+
+/** Where a registry login comes from. */
+export type CredentialSource =
+  | { kind: 'basic'; host: string; usernameEnv: string; passwordEnv: string }
+  | { kind: 'docker-config'; dockerConfigEnv: string }
+
+/** One cluster that may call. */
+export interface ClusterConfig {
+  name: string
+  /** SHA-256 hex of the URL tokens, one or two. */
+  tokens: readonly string[]
+  bearer?: readonly string[]
+  /** CIDR ranges, v4 and v6. */
+  cidrs?: readonly string[]
+  /** Names of its policies; absent means all. */
+  policies?: readonly string[]
+  timeouts: { mutateSeconds?: number; validateSeconds?: number }
+  /** RFC 3339. */
+  notAfter?: string
+}
+
+/** `countersign.yaml`, checked. Holds names of secrets only, so that it can be embedded in a bundle. */
+export interface Config {
+  policies: string
+  endpoint: string
+  outcomes: {
+    key: { kind: 'kms'; reference: string } | { kind: 'secrets'; secrets: readonly SecretName[] }
+    lifetimeSeconds: number
+    onMissing: 'verify' | 'deny'
+  }
+  kms: { region?: string; endpoints: readonly string[]; verifyRemotely: boolean }
+  registries: {
+    allow?: readonly string[]
+    plainHttp: readonly string[]
+    credentials: readonly CredentialSource[]
+  }
+  clusters: readonly ClusterConfig[]
+}
+
+/**
+ * The Config of an untrusted record (parsed YAML or JSON). Throws `CONFIG_INVALID` with every bad path and its fix at
+ * once, unknown keys included.
+ */
+export function parseConfig(input: unknown): Config {
+  const { value, faults } = checkSchema(CONFIG_SCHEMA, input, FORMATS)
+  const all = [...faults, ...regionFaults(value)]
+  if (all.length > 0) {
+    const lines = all.map(({ path, message }) => `${path}: ${message}`)
+    throw new AdmissionError('CONFIG_INVALID', `invalid config:\n${lines.join('\n')}`, {
+      faults: all,
+    })
+  }
+  return toConfig(value)
+}
+
+const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/
+
+const FORMATS: Formats = {
+  'ip-range': (text) => parseRange(text) !== undefined,
+  'date-time': (text) => RFC3339.test(text) && !Number.isNaN(Date.parse(text)),
+}
+
+/** What no JSON Schema can say: a reference that is not an ARN needs a region from elsewhere. */
+function regionFaults(document: ConfigDocument | null | undefined): Fault[] {
+  // Runs on documents with other faults too, whose parts may be anything.
+  const reference: unknown = document?.outcomes?.key?.kms
+  if (typeof reference !== 'string' || /\/arn:/.test(reference)) return []
+  if (document?.kms?.region !== undefined) return []
+  const message = 'is required because outcomes.key.kms is no ARN; give one such as eu-central-1'
+  return [{ path: 'kms.region', message }]
+}
+
+function toConfig(document: ConfigDocument): Config {
+  const { key, ...outcomes } = document.outcomes
+  const { credentials, ...registries } = document.registries
+  return {
+    ...document,
+    outcomes: {
+      ...outcomes,
+      key:
+        key.kms === undefined
+          ? { kind: 'secrets', secrets: key.secrets ?? [] }
+          : { kind: 'kms', reference: key.kms },
+    },
+    registries: { ...registries, credentials: credentials.map(toSource) },
+    clusters: document.clusters.map((cluster) => ({
+      ...cluster,
+      timeouts: cluster.timeouts ?? {},
+    })),
+  }
+}
+
+function toSource(entry: ConfigDocument['registries']['credentials'][number]): CredentialSource {
+  const { host = '', usernameEnv = '', passwordEnv = '', dockerConfigEnv } = entry
+  return dockerConfigEnv === undefined
+    ? { kind: 'basic', host, usernameEnv, passwordEnv }
+    : { kind: 'docker-config', dockerConfigEnv }
+}

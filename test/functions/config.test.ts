@@ -1,0 +1,273 @@
+import { readFile } from 'node:fs/promises'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { parseConfig } from '#functions/config.ts'
+import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
+import { AdmissionError } from '#shared/errors.ts'
+
+const hash = (digit: string) => digit.repeat(64)
+
+const minimal = {
+  policies: 'policies',
+  endpoint: 'https://admission.example.com',
+  outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
+  clusters: [{ name: 'prod', tokens: [hash('a')] }],
+}
+
+/** The minimal config with one place set to another value, or removed with undefined. */
+function having(path: string, value: unknown): unknown {
+  const copy = structuredClone<Record<string, unknown>>(minimal)
+  const keys = path.split('.')
+  let at = copy
+  for (const key of keys.slice(0, -1)) {
+    at[key] ??= {}
+    at = at[key] as Record<string, unknown>
+  }
+  if (value === undefined) delete at[keys.at(-1)!]
+  else at[keys.at(-1)!] = value
+  return copy
+}
+
+function faultsOf(input: unknown) {
+  try {
+    parseConfig(input)
+  } catch (error) {
+    if (error instanceof AdmissionError && error.code === 'CONFIG_INVALID') return error.faults
+    throw error
+  }
+  return []
+}
+
+describe('parseConfig', () => {
+  test('fills in every default', () => {
+    expect(parseConfig(minimal)).toEqual({
+      policies: 'policies',
+      endpoint: 'https://admission.example.com',
+      outcomes: {
+        key: { kind: 'secrets', secrets: [{ id: 'a', env: 'SEAL' }] },
+        lifetimeSeconds: 120,
+        onMissing: 'verify',
+      },
+      kms: { endpoints: [], verifyRemotely: false },
+      registries: { plainHttp: [], credentials: [] },
+      clusters: [{ name: 'prod', tokens: [hash('a')], timeouts: {} }],
+    })
+  })
+
+  test('keeps everything a full config says', () => {
+    const config = parseConfig({
+      ...minimal,
+      outcomes: {
+        key: { kms: 'awskms:///alias/seal' },
+        lifetimeSeconds: 60,
+        onMissing: 'deny',
+      },
+      kms: { region: 'eu-central-1', endpoints: ['https://kms.example'], verifyRemotely: true },
+      registries: {
+        allow: ['ghcr.io', '[::1]:5000'],
+        plainHttp: ['localhost:5000'],
+        credentials: [
+          { host: 'ghcr.io', usernameEnv: 'USER_NAME', passwordEnv: 'PASS_WORD' },
+          { dockerConfigEnv: 'DOCKER_CONFIG_JSON' },
+        ],
+      },
+      clusters: [
+        {
+          name: 'prod',
+          tokens: [hash('a'), hash('b')],
+          bearer: [hash('c')],
+          cidrs: ['203.0.113.0/24', '2001:db8::/32'],
+          policies: ['signed-images'],
+          timeouts: { mutateSeconds: 10, validateSeconds: 5 },
+          notAfter: '2027-12-31T00:00:00Z',
+        },
+      ],
+    })
+    expect(config.outcomes.key).toEqual({ kind: 'kms', reference: 'awskms:///alias/seal' })
+    expect(config.registries.credentials).toEqual([
+      { kind: 'basic', host: 'ghcr.io', usernameEnv: 'USER_NAME', passwordEnv: 'PASS_WORD' },
+      { kind: 'docker-config', dockerConfigEnv: 'DOCKER_CONFIG_JSON' },
+    ])
+    expect(config.clusters[0]).toMatchObject({
+      cidrs: ['203.0.113.0/24', '2001:db8::/32'],
+      timeouts: { mutateSeconds: 10, validateSeconds: 5 },
+      notAfter: '2027-12-31T00:00:00Z',
+    })
+  })
+
+  test.each([
+    ['no document', null, ['(document)']],
+    ['a list for a document', [], ['(document)']],
+    ['an empty document', {}, ['policies', 'endpoint', 'outcomes', 'clusters']],
+    ['plain http', having('endpoint', 'http://a.example'), ['endpoint']],
+    ['a query in the endpoint', having('endpoint', 'https://a.example/?x=1'), ['endpoint']],
+    ['a user in the endpoint', having('endpoint', 'https://me@a.example/'), ['endpoint']],
+    ['no sealing key at all', having('outcomes.key', {}), ['outcomes.key']],
+    [
+      'both kinds of sealing key',
+      having('outcomes.key', {
+        kms: 'awskms:///arn:aws:kms:eu-central-1:111122223333:key/x',
+        secrets: [{ id: 'a', env: 'A' }],
+      }),
+      ['outcomes.key'],
+    ],
+    [
+      'a KMS alias without a region',
+      having('outcomes.key', { kms: 'awskms:///alias/seal' }),
+      ['kms.region'],
+    ],
+    [
+      'a seal that lives too long',
+      having('outcomes.lifetimeSeconds', 301),
+      ['outcomes.lifetimeSeconds'],
+    ],
+    [
+      'a lifetime in words',
+      having('outcomes.lifetimeSeconds', '60s'),
+      ['outcomes.lifetimeSeconds'],
+    ],
+    ['an unknown mode', having('outcomes.onMissing', 'allow'), ['outcomes.onMissing']],
+    [
+      'a secret where its name belongs',
+      having('outcomes.key.secrets', [{ id: 'a', env: 'c2VjcmV0IHNlY3JldA==' }]),
+      ['outcomes.key.secrets[0].env'],
+    ],
+    [
+      'two secrets of one id',
+      having('outcomes.key.secrets', [
+        { id: 'a', env: 'A' },
+        { id: 'a', env: 'B' },
+      ]),
+      ['outcomes.key.secrets[1].id'],
+    ],
+    [
+      'a foreign plain-text KMS endpoint',
+      having('kms.endpoints', ['http://kms.example', 'http://127.0.0.1:4000']),
+      ['kms.endpoints[0]'],
+    ],
+    [
+      'a login without its password',
+      having('registries.credentials', [{ host: 'ghcr.io', usernameEnv: 'U' }]),
+      ['registries.credentials[0]'],
+    ],
+    [
+      'a login that is both kinds',
+      having('registries.credentials', [{ host: 'ghcr.io', dockerConfigEnv: 'D' }]),
+      ['registries.credentials[0]'],
+    ],
+    [
+      'a registry by URL',
+      having('registries.allow', ['https://ghcr.io/']),
+      ['registries.allow[0]'],
+    ],
+    ['no clusters', having('clusters', []), ['clusters']],
+    [
+      'two clusters of one name',
+      having('clusters', [...minimal.clusters, ...minimal.clusters]),
+      ['clusters[1].name'],
+    ],
+    [
+      'a token instead of its hash, and three of them',
+      having('clusters', [{ name: 'a', tokens: ['abc', hash('a'), hash('b')] }]),
+      ['clusters[0].tokens', 'clusters[0].tokens[0]'],
+    ],
+    ['no token', having('clusters', [{ name: 'a', tokens: [] }]), ['clusters[0].tokens']],
+    [
+      'ranges that are none',
+      having('clusters', [
+        { name: 'a', tokens: [hash('a')], cidrs: ['10.0.0.1/8', '10.0.0.0', '::/129', '::/0'] },
+      ]),
+      ['clusters[0].cidrs[0]', 'clusters[0].cidrs[1]', 'clusters[0].cidrs[2]'],
+    ],
+    [
+      'a timeout past what the API server accepts, a date that is none, a cluster name in capitals',
+      having('clusters', [
+        {
+          name: 'Prod',
+          tokens: [hash('a')],
+          timeouts: { mutateSeconds: 31 },
+          notAfter: 'tomorrow',
+        },
+      ]),
+      ['clusters[0].name', 'clusters[0].timeouts.mutateSeconds', 'clusters[0].notAfter'],
+    ],
+  ])('names %s', (_, input, paths) => {
+    expect(faultsOf(input).map(({ path }) => path)).toEqual(paths)
+  })
+
+  test('names every bad key at once, unknown ones with what was probably meant', () => {
+    const faults = faultsOf({
+      ...minimal,
+      endpoint: 7,
+      regestries: {},
+      constructor: {},
+      clusters: [{ name: 'prod', token: [hash('a')], 'odd key': 1 }],
+    })
+    expect(faults).toEqual([
+      { path: 'regestries', message: 'unknown key; did you mean "registries"?' },
+      {
+        path: 'constructor',
+        message: 'unknown key; known keys: policies, endpoint, outcomes, kms, registries, clusters',
+      },
+      { path: 'endpoint', message: 'expected a string, found 7' },
+      { path: 'clusters[0].token', message: 'unknown key; did you mean "tokens"?' },
+      {
+        path: 'clusters[0]["odd key"]',
+        message:
+          'unknown key; known keys: name, tokens, bearer, cidrs, policies, timeouts, notAfter',
+      },
+      { path: 'clusters[0].tokens', message: 'is required' },
+    ])
+  })
+
+  test('repeats no value that could be a secret', () => {
+    const secret = 'correct horse battery staple'
+    const config = having('clusters', [{ name: secret, tokens: [secret], [secret]: 1 }])
+    const values = faultsOf(config).map(({ message }) => message)
+    expect(values.join('\n')).not.toContain(secret)
+  })
+
+  test('throws nothing but CONFIG_INVALID', () => {
+    const keys = fc.constantFrom(
+      'policies',
+      'outcomes',
+      'key',
+      'kms',
+      'clusters',
+      'tokens',
+      '__proto__',
+    )
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 4 },
+        fc.anything({ maxDepth: 1 }),
+        fc.array(tie('tree'), { maxLength: 3 }),
+        fc.dictionary(keys, tie('tree'), { maxKeys: 4 }),
+      ),
+    }))
+    fc.assert(
+      fc.property(tree, (input) => {
+        expect(faultsOf(input).length).toBeGreaterThan(0)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('infra/', () => {
+  const file = (name: string) => readFile(new URL(`../../infra/${name}`, import.meta.url), 'utf8')
+
+  test('the published JSON Schema is the one the code checks with', async () => {
+    expect(JSON.parse(await file('countersign.schema.json'))).toEqual({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      title: 'countersign.yaml',
+      ...CONFIG_SCHEMA,
+    })
+  })
+
+  test('the example config is valid', async () => {
+    const config = parseConfig(parse(await file('countersign.yaml')))
+    expect(config.clusters.map(({ name }) => name)).toEqual(['example'])
+  })
+})
