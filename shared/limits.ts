@@ -18,10 +18,17 @@ export const DEFAULT_TIMEOUT_SECONDS = 10
 export const MAX_TIMEOUT_SECONDS = 30
 /** Kept back from the deadline to send the answer, milliseconds. */
 export const DEADLINE_RESERVE_MS = 300
+/** Part of the reserve: what work that was told to stop may still take to say what it knows, milliseconds. */
+export const DEADLINE_GRACE_MS = 100
 /** The API server rounds `?timeout=` up to a whole second, so up to this much of it may not exist. Milliseconds. */
 export const TIMEOUT_ROUNDING_MS = 1000
 /** A deadline is never shorter than this: enough to answer from the seal or to say why not. Milliseconds. */
 export const MIN_DEADLINE_MS = 150
+
+/** uid, names, group, version, kind or resource of a review, characters: Kubernetes itself stops at 253. */
+export const MAX_IDENTIFIER_CHARS = 1024
+/** Faults of one document that are spelled out in a message; the rest are counted. */
+export const MAX_LISTED_FAULTS = 20
 
 /** A warning, characters: longer ones are cut by the API server once 4,096 are used. */
 export const MAX_WARNING_CHARS = 256
@@ -29,6 +36,10 @@ export const MAX_WARNING_CHARS = 256
 export const MAX_WARNINGS_CHARS = 4096
 /** A denial message, characters: long enough for every failing policy, short enough for a terminal. */
 export const MAX_MESSAGE_CHARS = 16 * KIB
+/** An audit annotation value, characters: the API server's own limit for `auditAnnotations` of a policy. */
+export const MAX_AUDIT_VALUE_CHARS = 10 * KIB
+/** Bytes that all `copy` operations of one JSON patch may add: the API server's own default. */
+export const MAX_PATCH_COPY_BYTES = 3 * MIB
 
 /** Images of one object. A Pod with more is refused: each image costs several outside calls. */
 export const MAX_IMAGES = 1000
@@ -45,6 +56,8 @@ export const CEL_MATCH_CONDITIONS_COST = 2_500_000
 export const CEL_MAX_EXPRESSION_CHARS = 100_000
 /** CEL: nesting of one expression; cel-go's own parser limit. */
 export const CEL_MAX_RECURSION = 250
+/** CEL: nodes of one expression with its macros expanded (optMap copies its target); cel-go's own parser limit. */
+export const CEL_MAX_NODES = 100_000
 /** Passes of one program until its host calls settle: deeper chains of dependent calls are a policy fault. */
 export const MAX_SETTLE_ROUNDS = 10
 /** Host calls one policy may ask for in one request: images × attestors of an ordinary large object, doubled. */
