@@ -1,0 +1,214 @@
+import { Command } from 'commander'
+import { isMap, isSeq, type YAMLMap, type YAMLSeq } from 'yaml'
+import {
+  checkConfig,
+  DEFAULT_CONFIG,
+  readYaml,
+  replaceText,
+  type YamlFile,
+} from '#functions/files.ts'
+import { sha256, toHex, utf8 } from '#shared/bytes.ts'
+import { AdmissionError } from '#shared/errors.ts'
+import type { Cli, ExitCode, Format } from './io.ts'
+import { formatOption, print } from './output.ts'
+
+interface TokenOptions {
+  cluster: string
+  config: string
+  output: Format
+  all?: true
+}
+
+/** A cluster has at most this many live tokens: the old one and the new one. */
+const MAX_TOKENS = 2
+const TOKEN_BYTES = 20
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** `countersign tokens`: the caller tokens of a cluster. The file holds hashes only; a token is printed once. */
+export function tokensCommand(cli: Cli): Command {
+  const tokens = new Command('tokens')
+    .description('Make, rotate and revoke the caller token of a cluster.')
+    .addHelpText('after', HELP)
+  const verbs = [
+    ['new', 'make the first token of a cluster', issue],
+    ['rotate', 'add a new token and keep the old one working', rotate],
+    ['revoke', 'drop the older of two tokens', revoke],
+  ] as const
+  for (const [name, description, work] of verbs) {
+    const command = new Command(name)
+      .description(description)
+      .requiredOption('--cluster <name>', 'the cluster, as it is named in the URL')
+      .option('--config <file>', 'the config that holds the hashes', DEFAULT_CONFIG)
+      .addOption(formatOption())
+    if (name === 'revoke') command.option('--all', 'drop every token: the cluster is locked out')
+    command.action(cli.action(`tokens ${name}`, (options: TokenOptions) => work(cli, options)))
+    tokens.addCommand(command)
+  }
+  return tokens
+}
+
+async function issue(cli: Cli, options: TokenOptions): Promise<ExitCode> {
+  const yaml = await readYaml(options.config)
+  const existing = findCluster(yaml, options.cluster)
+  if (existing !== undefined && hashesOf(existing).length > 0) {
+    throw invalid(
+      yaml,
+      `cluster ${options.cluster} has a token already; \`tokens rotate\` adds a new one`,
+    )
+  }
+  const cluster = existing ?? addCluster(yaml, options.cluster)
+  const token = newToken()
+  await setHashes(yaml, cluster, [await hashOf(token)])
+  report(cli, options, { yaml, token, next: 'Deploy, then register the webhooks with this URL.' })
+  return 0
+}
+
+async function rotate(cli: Cli, options: TokenOptions): Promise<ExitCode> {
+  const yaml = await readYaml(options.config)
+  const cluster = requireCluster(yaml, options.cluster)
+  const hashes = hashesOf(cluster)
+  if (hashes.length >= MAX_TOKENS) {
+    throw invalid(
+      yaml,
+      `cluster ${options.cluster} has ${hashes.length} live tokens, which is the most; \`tokens revoke\` drops the older one`,
+    )
+  }
+  const token = newToken()
+  await setHashes(yaml, cluster, [...hashes, await hashOf(token)])
+  const next = `Deploy, move the cluster's webhooks to this URL, then \`countersign tokens revoke --cluster ${options.cluster}\`.`
+  report(cli, options, { yaml, token, next })
+  return 0
+}
+
+async function revoke(cli: Cli, options: TokenOptions): Promise<ExitCode> {
+  const yaml = await readYaml(options.config)
+  const cluster = requireCluster(yaml, options.cluster)
+  const hashes = hashesOf(cluster)
+  if (options.all) {
+    // A cluster without hashes is no valid config, so the hash of a token that nobody was ever shown takes their place.
+    await setHashes(yaml, cluster, [await hashOf(newToken())])
+    const next = 'Deploy to lock the cluster out. `tokens rotate` lets it in again.'
+    report(cli, options, { yaml, revoked: hashes.length, next })
+    return 0
+  }
+  const last = hashes.at(-1)
+  if (last === undefined || hashes.length < MAX_TOKENS) {
+    throw invalid(
+      yaml,
+      `cluster ${options.cluster} has one token; \`tokens rotate\` first, or \`--all\` to lock it out`,
+    )
+  }
+  await setHashes(yaml, cluster, [last])
+  report(cli, options, {
+    yaml,
+    revoked: 1,
+    next: 'Deploy: from then on only the newer token is accepted.',
+  })
+  return 0
+}
+
+function report(
+  cli: Cli,
+  options: TokenOptions,
+  outcome: { yaml: YamlFile; token?: string; revoked?: number; next: string },
+): void {
+  const { token, next, yaml } = outcome
+  const endpoint = String(yaml.document.get('endpoint')).replace(/\/+$/, '')
+  const base = `${endpoint}/v1/${options.cluster}/${token}`
+  const data =
+    token === undefined
+      ? { cluster: options.cluster, revoked: outcome.revoked }
+      : {
+          cluster: options.cluster,
+          token,
+          mutate: `${base}/ivpol/mutate`,
+          validate: `${base}/ivpol/validate`,
+        }
+  const { bold, dim } = cli.io.colors
+  print(cli.io, options.output, { ...data, config: yaml.file }, () =>
+    token === undefined
+      ? `${yaml.file}: ${outcome.revoked} token(s) of ${options.cluster} revoked.\n${next}\n`
+      : [
+          `${bold('token')}     ${token}  ${dim('shown once; the file holds its hash')}`,
+          `${bold('mutate')}    ${base}/ivpol/mutate`,
+          `${bold('validate')}  ${base}/ivpol/validate`,
+          `${yaml.file} written. ${next}\n`,
+        ].join('\n'),
+  )
+}
+
+/** 160 random bits in lower-case base32, which a URL path, a host name and a Service path all take as it is. */
+export function newToken(): string {
+  let bits = 0n
+  for (const byte of crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)))
+    bits = (bits << 8n) | BigInt(byte)
+  let token = ''
+  for (let digit = 0; digit < (TOKEN_BYTES * 8) / 5; digit++) {
+    token = BASE32.charAt(Number(bits & 31n)) + token
+    bits >>= 5n
+  }
+  return token
+}
+
+/** What the config holds in place of a token: its SHA-256, hexadecimal. */
+export async function hashOf(token: string): Promise<string> {
+  return toHex(await sha256(utf8(token)))
+}
+
+function findCluster(yaml: YamlFile, name: string): YAMLMap | undefined {
+  const clusters = yaml.document.get('clusters')
+  if (!isSeq(clusters)) return undefined
+  return clusters.items.filter(isMap).find((item) => item.get('name') === name)
+}
+
+function requireCluster(yaml: YamlFile, name: string): YAMLMap {
+  const cluster = findCluster(yaml, name)
+  if (cluster !== undefined) return cluster
+  throw invalid(yaml, `no cluster ${name}; \`tokens new\` adds it`)
+}
+
+function addCluster(yaml: YamlFile, name: string): YAMLMap {
+  const cluster = yaml.document.createNode({ name, tokens: [] })
+  const clusters = yaml.document.get('clusters')
+  if (isSeq(clusters)) clusters.add(cluster)
+  else yaml.document.set('clusters', yaml.document.createNode([cluster]))
+  return cluster
+}
+
+function hashesOf(cluster: YAMLMap): string[] {
+  const tokens = cluster.get('tokens')
+  // toJSON of a sequence is an array; whether its items are hashes is checked before anything is written.
+  return isSeq(tokens) ? (tokens.toJSON() as string[]) : []
+}
+
+/** Writes the file with these hashes, unless it would not be a valid config: then throws `CONFIG_INVALID` and writes nothing. */
+async function setHashes(
+  yaml: YamlFile,
+  cluster: YAMLMap,
+  hashes: readonly string[],
+): Promise<void> {
+  const before = cluster.get('tokens')
+  if (isSeq(before)) keepOnly(before, hashes)
+  else cluster.set('tokens', yaml.document.createNode(hashes))
+  checkConfig(yaml)
+  await replaceText(yaml.file, yaml.document.toString({ lineWidth: 0 }))
+}
+
+/** Changes a sequence to hold these values, without touching the nodes (and comments) of those that stay. */
+function keepOnly(sequence: YAMLSeq, values: readonly string[]): void {
+  const current = sequence.toJSON() as unknown[]
+  sequence.items = sequence.items.filter((_, index) => values.includes(String(current[index])))
+  for (const value of values) if (!current.includes(value)) sequence.add(value)
+}
+
+function invalid(yaml: YamlFile, message: string): AdmissionError {
+  return new AdmissionError('CONFIG_INVALID', `${yaml.file}: ${message}`)
+}
+
+const HELP = `
+Examples:
+  $ countersign tokens new --cluster prod-eu
+  $ countersign tokens rotate --cluster prod-eu --config infra/countersign.yaml
+  $ countersign tokens revoke --cluster prod-eu
+  $ countersign tokens revoke --cluster prod-eu --all
+`

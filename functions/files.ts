@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto'
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
+import { AdmissionError, type ErrorCode, type Fault } from '#shared/errors.ts'
+import { MAX_POLICY_BYTES, MAX_YAML_ALIASES } from '#shared/limits.ts'
+import { type Config, parseConfig } from './config.ts'
+
+/** Where commands look for the config when `--config` is not given. */
+export const DEFAULT_CONFIG = 'infra/countersign.yaml'
+
+/** A file as it was read; `file` is the path as the operator knows it. */
+export interface TextFile {
+  file: string
+  text: string
+}
+
+/** A YAML file whose nodes can be found again by path. */
+export interface YamlFile extends TextFile {
+  document: Document
+  /** `file:line:column` of the node at a path such as `clusters[0].name`, or of the closest one above it. */
+  locate: (path: string) => string
+}
+
+const POLICY_FILE = /\.(ya?ml|json)$/
+
+/** Text of one file. Throws with the given code when it cannot be read, is too large, or is not UTF-8. */
+export async function readText(file: string, code: ErrorCode): Promise<TextFile> {
+  try {
+    const { size } = await stat(file)
+    if (size > MAX_POLICY_BYTES) {
+      throw new AdmissionError(
+        code,
+        `${file} has ${size} bytes; at most ${MAX_POLICY_BYTES} are read`,
+      )
+    }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file))
+    return { file, text }
+  } catch (thrown) {
+    if (thrown instanceof AdmissionError) throw thrown
+    throw new AdmissionError(code, `cannot read ${file}: ${reasonOf(thrown)}`, { cause: thrown })
+  }
+}
+
+/** Every policy document file (`.yaml`, `.yml`, `.json`) of a folder and its subfolders, by name; or the one file that was named. */
+export async function readPolicyFiles(where: string): Promise<TextFile[]> {
+  try {
+    if ((await stat(where)).isFile()) return [await readText(where, 'POLICY_INVALID')]
+    const names = await readdir(where, { recursive: true })
+    const files = names.filter((name) => POLICY_FILE.test(name)).sort()
+    return await Promise.all(
+      files.map((name) => readText(path.join(where, name), 'POLICY_INVALID')),
+    )
+  } catch (thrown) {
+    if (thrown instanceof AdmissionError) throw thrown
+    throw new AdmissionError('POLICY_INVALID', `cannot read ${where}: ${reasonOf(thrown)}`, {
+      cause: thrown,
+    })
+  }
+}
+
+/** A config file, checked, with its folder for the paths inside it. Throws `CONFIG_INVALID` with `file:line:column` of every fault. */
+export async function readConfig(file: string): Promise<{ config: Config; folder: string }> {
+  return { config: checkConfig(await readYaml(file)), folder: path.dirname(file) }
+}
+
+/** The Config of a YAML file as its document stands now. Throws `CONFIG_INVALID` with the place of every fault. */
+export function checkConfig(yaml: YamlFile): Config {
+  try {
+    return parseConfig(yaml.document.toJS())
+  } catch (thrown) {
+    if (!(thrown instanceof AdmissionError)) throw thrown
+    const faults = thrown.faults.map((fault) => locatedFault(yaml, fault))
+    throw configError(yaml.file, faults, thrown)
+  }
+}
+
+/** A YAML file parsed with comments and positions kept. Throws `CONFIG_INVALID` with the place of every syntax error. */
+export async function readYaml(file: string): Promise<YamlFile> {
+  const { text } = await readText(file, 'CONFIG_INVALID')
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, { lineCounter, prettyErrors: false })
+  const at = (offset: number) => {
+    const { line, col } = lineCounter.linePos(offset)
+    return `${file}:${line}:${col}`
+  }
+  const faults = document.errors.map(({ pos, message }) => ({ path: at(pos[0]), message }))
+  if (faults.length > 0) throw configError(file, faults)
+  try {
+    document.toJS({ maxAliasCount: MAX_YAML_ALIASES })
+  } catch (thrown) {
+    throw new AdmissionError('CONFIG_INVALID', `${file}: ${reasonOf(thrown)}`, { cause: thrown })
+  }
+  return { file, text, document, locate: (where) => at(offsetOf(document, where)) }
+}
+
+/** Replaces a file's text in one step, so that whoever reads it meanwhile sees the old one or the new one. */
+export async function replaceText(file: string, text: string): Promise<void> {
+  const scratch = `${file}.${randomUUID()}.tmp`
+  const { mode } = await stat(file)
+  await writeFile(scratch, text, { mode })
+  await rename(scratch, file)
+}
+
+function configError(file: string, faults: readonly Fault[], cause?: unknown): AdmissionError {
+  const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
+  return new AdmissionError('CONFIG_INVALID', `${file}: ${count}`, { faults, cause })
+}
+
+function locatedFault(yaml: YamlFile, { path: where, message }: Fault): Fault {
+  return { path: yaml.locate(where), message: `${where}: ${message}` }
+}
+
+/** Offset of the node at a path, or of the closest ancestor that exists. */
+function offsetOf(document: Document, where: string): number {
+  const steps = [...where.matchAll(/\[(\d+)\]|\["([^"]*)"\]|([^.[\]]+)/g)].map(
+    ([, index, quoted, name]) => (index === undefined ? (quoted ?? name) : Number(index)),
+  )
+  for (let length = steps.length; length > 0; length--) {
+    const node = document.getIn(steps.slice(0, length), true)
+    if (isNode(node) && node.range) return node.range[0]
+  }
+  return document.contents?.range?.[0] ?? 0
+}
+
+/** What a file system call says, without the path, which the message already has. */
+function reasonOf(thrown: unknown): string {
+  const { code, message } = thrown as { code?: string; message?: string }
+  switch (code) {
+    case 'ENOENT':
+      return 'no such file or folder'
+    case 'EACCES':
+    case 'EPERM':
+      return 'permission denied'
+    case 'EISDIR':
+      return 'is a folder'
+    case 'ERR_ENCODING_INVALID_ENCODED_DATA':
+      return 'is not UTF-8 text'
+    default:
+      return message ?? String(thrown)
+  }
+}
