@@ -27,6 +27,8 @@ export const MIN_DEADLINE_MS = 150
 
 /** uid, names, group, version, kind or resource of a review, characters: Kubernetes itself stops at 253. */
 export const MAX_IDENTIFIER_CHARS = 1024
+/** Faults of one review that are kept: a hostile body could have a million. */
+export const MAX_FAULTS = 1000
 /** Faults of one document that are spelled out in a message; the rest are counted. */
 export const MAX_LISTED_FAULTS = 20
 
@@ -65,6 +67,8 @@ export const MAX_HOST_CALLS = 4000
 
 /** Manifest, bytes: the registry API's own recommendation and notation's limit. */
 export const MAX_MANIFEST_BYTES = 4 * MIB
+/** Nesting of a manifest, levels: the specification needs six; readers of it may recurse. */
+export const MAX_MANIFEST_DEPTH = 64
 /** Config blob or bundle, bytes. */
 export const MAX_BLOB_BYTES = 8 * MIB
 /** Signed payload of a cosign layer, bytes: real ones are under 1 KiB. */
@@ -85,6 +89,8 @@ export const MAX_REFERRER_PAGES = 8
 export const MAX_SIGNATURE_ATTEMPTS = 50
 /** Candidate signatures of one layout fetched at the same time: leaves room for the other layout below six connections. */
 export const SIGNATURE_BATCH = 4
+/** Candidate signatures kept with a cached verdict: enough to explain it, small times every cache entry. */
+export const MAX_CACHED_CANDIDATES = 10
 /** One decoded signature, bytes: RSA 8192 takes 1,024, everything else less. */
 export const MAX_SIGNATURE_BYTES = 2 * KIB
 /** A PEM public key of a policy, characters: RSA 8192 takes 1,500. */
@@ -104,6 +110,8 @@ export const REGISTRY_CALL_TIMEOUT_MS = 5000
 export const KMS_CALL_TIMEOUT_MS = 1500
 /** Tries of one registry or KMS call, the first included; only throttling and 5xx are tried again. */
 export const MAX_TRIES = 2
+/** Longest random wait before a registry call is tried again, milliseconds: spreads the isolates that failed together. */
+export const REGISTRY_RETRY_DELAY_MS = 200
 
 /** A KMS public key, milliseconds: key material never changes in place; an alias or a disabled key may. */
 export const KMS_KEY_TTL_MS = 300_000
@@ -117,6 +125,10 @@ export const KMS_STALE_RETRY_MS = 5000
 export const KMS_BACKOFF_MS = 40
 /** A registry token without `expires_in`, milliseconds (the token specification's default). */
 export const REGISTRY_TOKEN_TTL_MS = 60_000
+/** A registry token is given up this long before it ends, milliseconds: it has to last for the requests it was fetched for. */
+export const REGISTRY_TOKEN_SLACK_MS = 10_000
+/** No registry token is kept longer, milliseconds, whatever `expires_in` says: a revoked login should not live on. */
+export const MAX_REGISTRY_TOKEN_TTL_MS = 3_600_000
 /** A verified fact in an isolate's memory, milliseconds. */
 export const FACT_TTL_MS = 300_000
 /** A rejected one, milliseconds: a missing signature may be pushed a moment later. */
