@@ -23,6 +23,8 @@ export interface WebhookCall {
   /** Why the call counts as failed, in the API server's words. */
   failure?: string
   ms: number
+  /** By how much each counter of `meter` grew during the call. */
+  used: Readonly<Record<string, number>>
 }
 
 /** The API server's last word on one submission. */
@@ -52,6 +54,8 @@ export interface ApiServerOptions {
   validating?: Webhook | undefined
   /** Epoch milliseconds, for `creationTimestamp`. */
   now: () => number
+  /** Counters to read around every call, such as the requests a registry has received. */
+  meter?: () => Readonly<Record<string, number>>
 }
 
 export interface ApiServer {
@@ -158,11 +162,20 @@ class Chain {
   /** Makes one call and records it, with its warnings and audit annotations (also those of a denial). */
   async #call(webhook: Webhook, phase: Phase): Promise<WebhookCall> {
     const request = toAdmissionRequest(this.#submission, this.#object)
+    const before = this.#options.meter?.() ?? {}
     const reply = await this.#client.post(webhook, request)
+    const used = growth(before, this.#options.meter?.() ?? {})
     const outcome = reply.ok
       ? readReply(reply.body, request.uid, phase)
       : { failure: `failed to call webhook: ${reply.reason}`, patch: [] }
-    const call: WebhookCall = { phase, webhook: webhook.name, request, ...outcome, ms: reply.ms }
+    const call: WebhookCall = {
+      phase,
+      webhook: webhook.name,
+      request,
+      ...outcome,
+      ms: reply.ms,
+      used,
+    }
     this.#calls.push(call)
     for (const warning of call.response?.warnings ?? []) this.#warnings.add(warning)
     for (const [key, value] of Object.entries(call.response?.auditAnnotations ?? {})) {
@@ -183,6 +196,12 @@ class Chain {
       webhook.name
     return undefined
   }
+}
+
+function growth(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>) {
+  return Object.fromEntries(
+    Object.entries(after).map(([name, count]) => [name, count - (before[name] ?? 0)]),
+  )
 }
 
 /** The answer after the API server's checks, or the failure they make of it. */

@@ -127,6 +127,13 @@ describe('createApiServer', () => {
     })
   })
 
+  test('each call records by how much the counters grew', async () => {
+    const admission = await chain({ meter: () => ({ requests: seen.length }) }).admit(
+      create(pod('web', 'web')),
+    )
+    expect(admission.calls.map(({ used }) => used)).toEqual([{ requests: 1 }, { requests: 1 }])
+  })
+
   test('a generated name is unknown to mutate and known to validate, with uid and creationTimestamp', async () => {
     await chain().admit(create(pod(undefined, 'web')))
     const [mutate, validate] = seen.map(({ request }) => request)
