@@ -1,0 +1,204 @@
+import { type Bytes, equal, fromBase64 } from '../bytes.ts'
+import type { AdmissionError } from '../errors.ts'
+import { decodeJson, type JsonValue } from '../json.ts'
+import { MAX_BLOB_BYTES } from '../limits.ts'
+import type { Descriptor, RegistrySession } from '../registry/types.ts'
+import {
+  dig,
+  digestHex,
+  type FoundSignatures,
+  isDigest,
+  malformed,
+  quote,
+  readDescriptor,
+  readSignature,
+  type SignedContent,
+  type Subject,
+} from './content.ts'
+import { openEnvelope } from './dsse.ts'
+import { HASHES } from './key.ts'
+import type { HashAlgorithm } from './types.ts'
+
+/** Media type of a Sigstore bundle as cosign 3 writes it. */
+export const BUNDLE_V03 = 'application/vnd.dev.sigstore.bundle.v0.3+json'
+/** Predicate type of the statement that signs an image; every other type is an attestation, not a signature. */
+export const SIGN_PREDICATE = 'https://sigstore.dev/cosign/sign/v1'
+
+const BUNDLE_PREFIX = 'application/vnd.dev.sigstore.bundle'
+const BUNDLE_TYPES: ReadonlySet<string> = new Set([
+  BUNDLE_V03,
+  `${BUNDLE_PREFIX}+json;version=0.1`,
+  `${BUNDLE_PREFIX}+json;version=0.2`,
+  `${BUNDLE_PREFIX}+json;version=0.3`,
+])
+/** What some registries put for `artifactType` when the writer gave none: it says nothing about the content. */
+const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json'
+
+const STATEMENT_TYPES: ReadonlySet<string> = new Set([
+  'https://in-toto.io/Statement/v0.1',
+  'https://in-toto.io/Statement/v1',
+])
+
+/** Names of digest algorithms in a bundle's message digest. */
+const MESSAGE_DIGESTS: Readonly<Record<string, HashAlgorithm>> = {
+  SHA2_256: 'sha256',
+  SHA2_384: 'sha384',
+  SHA2_512: 'sha512',
+}
+
+/** base64 of the longest digest, SHA-512. */
+const MAX_DIGEST_CHARS = 88
+/** What the writer says a bundle's statement is: lets large attestations stay where they are. */
+const PREDICATE_ANNOTATION = 'dev.sigstore.bundle.predicateType'
+
+/**
+ * The referrers of an image that may be Sigstore bundles (specs/signatures.md 1.3 and 1.4). A descriptor's
+ * `artifactType` is a hint that registries fill in wrongly: only those that surely are something else are left out
+ * here, and the manifest decides about the rest.
+ */
+export async function findBundles(
+  subject: Subject,
+  registry: RegistrySession,
+): Promise<FoundSignatures> {
+  const referrers = await registry.referrers(subject.repository, subject.digest)
+  const signatures = referrers.filter(isMaybeBundle).map((descriptor) => ({
+    location: descriptor.digest,
+    read: () => readReferrer(descriptor, subject, registry),
+  }))
+  return { signatures, omitted: 0 }
+}
+
+/**
+ * The signed content of a bundle, compared with the image. `manifest` gives the image's manifest bytes, which is what
+ * a message-signature bundle signs. Verification material (certificate, key hint, log entries) is not read: the key
+ * comes from the policy only. Throws AdmissionError, mostly `SIGNATURE_MALFORMED`.
+ */
+export async function readBundle(
+  bytes: Bytes,
+  digest: string,
+  manifest: () => Promise<Bytes>,
+): Promise<SignedContent> {
+  const bundle = decodeJson(bytes)
+  const mediaType = dig(bundle, 'mediaType')
+  if (typeof mediaType !== 'string' || !BUNDLE_TYPES.has(mediaType)) {
+    throw malformed(`bundle media type is ${quote(mediaType)}, expected versions 0.1 to 0.3`)
+  }
+  const envelope = dig(bundle, 'dsseEnvelope') ?? undefined
+  const messageSignature = dig(bundle, 'messageSignature') ?? undefined
+  if (envelope !== undefined && messageSignature === undefined) return readDsse(envelope, digest)
+  if (envelope === undefined && messageSignature !== undefined) {
+    return readMessageSignature(messageSignature, await manifest())
+  }
+  const found = envelope === undefined ? 'neither' : 'both'
+  throw malformed(`bundle holds ${found} of dsseEnvelope and messageSignature, expected one`)
+}
+
+function isMaybeBundle({ artifactType = '' }: Descriptor): boolean {
+  return (
+    artifactType === '' || artifactType === EMPTY_TYPE || artifactType.startsWith(BUNDLE_PREFIX)
+  )
+}
+
+async function readReferrer(
+  { digest }: Descriptor,
+  subject: Subject,
+  registry: RegistrySession,
+): Promise<SignedContent | undefined> {
+  const manifest = await registry.manifest(subject.repository, digest)
+  if (manifest === undefined) throw malformed('the referrer is listed but gone')
+  if (!isBundleManifest(manifest.json)) return undefined
+  const stated = dig(manifest.json, 'annotations', PREDICATE_ANNOTATION)
+  if (typeof stated === 'string' && stated !== SIGN_PREDICATE) throw notASignature(stated)
+  const layer = readBundleLayer(manifest.json, subject.digest)
+  const bytes = await registry.blob(subject.repository, layer, MAX_BLOB_BYTES)
+  return readBundle(bytes, subject.digest, () => readManifest(subject, registry))
+}
+
+/** The manifest's own word: its artifact type where it has one, else the media type of a layer. */
+function isBundleManifest(manifest: JsonValue): boolean {
+  const artifactType = dig(manifest, 'artifactType')
+  if (typeof artifactType === 'string' && artifactType !== '' && artifactType !== EMPTY_TYPE) {
+    return artifactType.startsWith(BUNDLE_PREFIX)
+  }
+  const layers = dig(manifest, 'layers')
+  return Array.isArray(layers) && layers.some((layer) => isBundleType(dig(layer, 'mediaType')))
+}
+
+function readBundleLayer(manifest: JsonValue, digest: string): Descriptor {
+  const subject = dig(manifest, 'subject', 'digest')
+  // The listing is the registry's word; the subject is under the manifest's own digest.
+  if (!isDigest(subject, digest)) {
+    throw malformed(`referrer is about ${quote(subject)}, expected ${digest}`)
+  }
+  const layers = dig(manifest, 'layers')
+  if (!Array.isArray(layers) || layers.length !== 1) {
+    throw malformed('bundle manifest does not have exactly one layer')
+  }
+  const layer = readDescriptor(layers[0])
+  if (!isBundleType(layer.mediaType)) {
+    throw malformed(`layer media type is ${quote(layer.mediaType)}, expected a Sigstore bundle`)
+  }
+  return layer
+}
+
+function isBundleType(mediaType: JsonValue | undefined): boolean {
+  return typeof mediaType === 'string' && mediaType.startsWith(BUNDLE_PREFIX)
+}
+
+async function readManifest(subject: Subject, registry: RegistrySession): Promise<Bytes> {
+  const manifest = await registry.manifest(subject.repository, subject.digest)
+  // Everything a message signature proves hangs on these being the image's bytes, so the digest is compared here too.
+  if (manifest === undefined || !isDigest(manifest.descriptor.digest, subject.digest)) {
+    throw malformed(`manifest ${subject.digest} is gone`)
+  }
+  return manifest.bytes
+}
+
+function readDsse(envelope: JsonValue, digest: string): SignedContent {
+  const { payload, message, signature } = openEnvelope(envelope)
+  checkStatement(decodeJson(payload), digest)
+  return { message, signature }
+}
+
+/**
+ * Throws unless the statement is cosign's signature of this digest. Without the predicate type, a provenance or even a
+ * failed scan by the same key would count as a signature (specs/signatures.md 1.3).
+ */
+function checkStatement(statement: JsonValue, digest: string): void {
+  const type = dig(statement, '_type')
+  if (typeof type !== 'string' || !STATEMENT_TYPES.has(type)) {
+    throw malformed(`statement type is ${quote(type)}, expected an in-toto Statement v0.1 or v1`)
+  }
+  const predicateType = dig(statement, 'predicateType')
+  if (predicateType !== SIGN_PREDICATE) {
+    throw notASignature(predicateType)
+  }
+  const subjects = dig(statement, 'subject')
+  const hex = digestHex(digest)
+  const named = Array.isArray(subjects) ? subjects : []
+  if (!named.some((subject) => dig(subject, 'digest', 'sha256') === hex)) {
+    const first = dig(named[0], 'digest', 'sha256')
+    throw malformed(`statement is about sha256 ${quote(first)}, expected ${hex}`)
+  }
+}
+
+function notASignature(predicateType: JsonValue | undefined): AdmissionError {
+  return malformed(`an attestation of type ${quote(predicateType)}, not an image signature`)
+}
+
+/** The message of a message-signature bundle is the manifest itself; the bundle only repeats its digest. */
+async function readMessageSignature(value: JsonValue, manifest: Bytes): Promise<SignedContent> {
+  const algorithm = dig(value, 'messageDigest', 'algorithm')
+  const known = typeof algorithm === 'string' && Object.hasOwn(MESSAGE_DIGESTS, algorithm)
+  const hash = known ? MESSAGE_DIGESTS[algorithm] : undefined
+  if (hash === undefined) throw malformed(`message digest algorithm is ${quote(algorithm)}`)
+  const claimed = dig(value, 'messageDigest', 'digest')
+  const short = typeof claimed === 'string' && claimed.length <= MAX_DIGEST_CHARS
+  const claimedBytes = short ? fromBase64(claimed) : undefined
+  const actual = new Uint8Array(await crypto.subtle.digest(HASHES[hash].name, manifest))
+  if (claimedBytes === undefined || !equal(claimedBytes, actual)) {
+    throw malformed('message digest is not the digest of the image manifest')
+  }
+  const signature = readSignature(dig(value, 'signature'), 'message signature')
+  return { message: manifest, signature }
+}

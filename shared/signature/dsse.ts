@@ -1,0 +1,51 @@
+import { type Bytes, concat, fromBase64, utf8 } from '../bytes.ts'
+import type { JsonValue } from '../json.ts'
+import { MAX_PAYLOAD_BYTES } from '../limits.ts'
+import { dig, malformed, quote, readSignature } from './content.ts'
+
+/** Payload type of an in-toto statement. */
+export const IN_TOTO = 'application/vnd.in-toto+json'
+
+/** An opened DSSE envelope: nothing about it is verified yet. */
+export interface Envelope {
+  /** Decoded once; what is parsed is what was signed. */
+  payload: Bytes
+  /** What the signature is over. */
+  message: Bytes
+  signature: Bytes
+}
+
+/**
+ * The parts of a DSSE envelope that carries an in-toto statement. Throws `SIGNATURE_MALFORMED` unless the payload type
+ * is exactly that, the base64 is strict and there is exactly one signature (specs/signatures.md 1.6, 12).
+ */
+export function openEnvelope(envelope: JsonValue): Envelope {
+  const payloadType = dig(envelope, 'payloadType')
+  if (payloadType !== IN_TOTO) {
+    throw malformed(`DSSE payload type is ${quote(payloadType)}, expected ${IN_TOTO}`)
+  }
+  const signatures = dig(envelope, 'signatures')
+  const count = Array.isArray(signatures) ? signatures.length : 0
+  if (!Array.isArray(signatures) || count !== 1) {
+    throw malformed(`DSSE envelope has ${count} signatures, expected one`)
+  }
+  const signature = readSignature(dig(signatures[0], 'sig'), 'DSSE signature')
+  const payload = readPayload(dig(envelope, 'payload'))
+  return { payload, message: preAuthenticationEncoding(IN_TOTO, payload), signature }
+}
+
+/** What a DSSE signature is over (PAE): type and body, each with its length in bytes. */
+export function preAuthenticationEncoding(payloadType: string, payload: Uint8Array): Bytes {
+  const type = utf8(payloadType)
+  return concat(utf8(`DSSEv1 ${type.length} `), type, utf8(` ${payload.length} `), payload)
+}
+
+function readPayload(value: JsonValue | undefined): Bytes {
+  if (typeof value !== 'string') throw malformed('DSSE payload is missing')
+  if (value.length > 4 * Math.ceil(MAX_PAYLOAD_BYTES / 3)) {
+    throw malformed(`DSSE payload is larger than ${MAX_PAYLOAD_BYTES} bytes`)
+  }
+  const payload = fromBase64(value)
+  if (payload === undefined) throw malformed('DSSE payload is not strict base64')
+  return payload
+}

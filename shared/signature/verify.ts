@@ -1,0 +1,147 @@
+import { digestBytes } from '../bytes.ts'
+import { Cache } from '../cache.ts'
+import { AdmissionError, toAdmissionError } from '../errors.ts'
+import { FACT_TTL_MS, MAX_CACHED_CANDIDATES, REJECTION_TTL_MS } from '../limits.ts'
+import type { RegistrySession, ResolvedImage } from '../registry/types.ts'
+import { findBundles } from './bundle.ts'
+import { type Check, createCheck } from './check.ts'
+import type { Subject } from './content.ts'
+import { findTagSignatures, signatureTag } from './cosign.ts'
+import { examineLayout, type LayoutResult } from './examine.ts'
+import type { VerifyingKey } from './key.ts'
+import type { KmsKeys } from './kms.ts'
+import type { Candidate, Verification, Verifier } from './types.ts'
+
+export interface VerifierOptions {
+  /** Epoch milliseconds. */
+  now: () => number
+  kms: KmsKeys
+  /** Settled verdicts of this isolate. */
+  cache?: Cache<Verification>
+  /** Look at every signature even after one verified: for people who want to know which signature said what. */
+  thorough?: boolean
+}
+
+/**
+ * The door of this folder: who signed an image. Both layouts are looked at together, the `.sig` tag and Sigstore
+ * bundles, because trusting only one would let anybody who attaches the other hide a good signature.
+ */
+export function createVerifier(options: VerifierOptions): Verifier {
+  const { kms, now, thorough = false } = options
+  const verdicts = options.cache ?? new Cache<Verification>()
+  const keys = new Cache<VerifyingKey>()
+  return {
+    get kmsCalls() {
+      return kms.calls
+    },
+    async verifyImage(image, attestor, { cluster, registry, signal }) {
+      const subject = toSubject(image)
+      const id = JSON.stringify([cluster, attestor.hash, subject.repository, subject.digest])
+      const known = verdicts.get(id, now())
+      if (known !== undefined) return known
+      const check = createCheck(attestor, { keys, kms, signal })
+      const verification = await examine(subject, registry, check, thorough).catch(couldNotTell)
+      keep(verdicts, id, verification, now())
+      return verification
+    },
+  }
+}
+
+/** The contract is "never throws", so even a fault of our own becomes a verdict. */
+function couldNotTell(thrown: unknown): Verification {
+  const error = toAdmissionError(thrown, 'verifying signatures')
+  return { status: 'inconclusive', error, candidates: [] }
+}
+
+/** A copy made before the first await. */
+function toSubject({ repository, descriptor }: ResolvedImage): Subject {
+  const { host, repository: name } = repository
+  return { repository: { host, repository: name }, digest: descriptor.digest }
+}
+
+/** Yes for long, no for a moment because a signature may be pushed next, "could not tell" not at all. */
+function keep(
+  verdicts: Cache<Verification>,
+  id: string,
+  verification: Verification,
+  now: number,
+): void {
+  if (verification.status === 'inconclusive') return
+  const ttl = verification.status === 'verified' ? FACT_TTL_MS : REJECTION_TTL_MS
+  const candidates = verification.candidates.slice(0, MAX_CACHED_CANDIDATES)
+  verdicts.set(id, { ...verification, candidates }, now + ttl)
+}
+
+async function examine(
+  subject: Subject,
+  registry: RegistrySession,
+  check: Check,
+  thorough: boolean,
+): Promise<Verification> {
+  const { digest } = subject
+  if (digestBytes(digest) === undefined) {
+    const error = new AdmissionError('REGISTRY_RESPONSE_INVALID', 'image digest is not sha256')
+    return { status: 'inconclusive', error, candidates: [] }
+  }
+  const tag = signatureTag(digest)
+  const referrers = `referrers of ${digest}`
+  const results = await untilVerified(
+    [
+      examineLayout('tag', tag, () => findTagSignatures(subject, registry), check, thorough),
+      examineLayout('bundle', referrers, () => findBundles(subject, registry), check, thorough),
+    ],
+    thorough,
+  )
+  return conclude(subject, results)
+}
+
+/**
+ * The results so far once one has verified, else all of them: a referrers API that stalls must not hold up an image
+ * whose tag signature is good.
+ */
+function untilVerified(
+  layouts: readonly Promise<LayoutResult>[],
+  thorough: boolean,
+): Promise<readonly LayoutResult[]> {
+  if (thorough) return Promise.all(layouts)
+  return new Promise((resolve) => {
+    const results: LayoutResult[] = []
+    for (const layout of layouts) {
+      void layout.then((result) => {
+        results.push(result)
+        if (result.signer !== undefined || results.length === layouts.length) {
+          resolve(results.toSorted((a, b) => (a.source < b.source ? 1 : -1)))
+        }
+      })
+    }
+  })
+}
+
+function conclude(subject: Subject, results: readonly LayoutResult[]): Verification {
+  const candidates = results.flatMap((result) => result.candidates)
+  const signer = results.find((result) => result.signer !== undefined)?.signer
+  if (signer !== undefined) return { status: 'verified', signer, candidates }
+  const error = results.find((result) => result.fault !== undefined)?.fault
+  if (error !== undefined) return { status: 'inconclusive', error, candidates }
+  const omitted = results.reduce((sum, result) => sum + result.omitted, 0)
+  return { status: 'rejected', reason: explain(subject, candidates, omitted), candidates }
+}
+
+/** Says which digest was looked up: a signature of an index does not cover its platform manifests. */
+function explain(
+  { repository, digest }: Subject,
+  candidates: readonly Candidate[],
+  omitted: number,
+): string {
+  const image = `${repository.host}/${repository.repository}@${digest}`
+  if (candidates.length === 0) {
+    return `no signature found for ${image}: neither tag ${signatureTag(digest)} nor a Sigstore bundle among its referrers`
+  }
+  const shown = candidates.slice(0, 3).map(({ location, detail }) => `${location}: ${detail}`)
+  const hidden = candidates.length - shown.length
+  return [
+    `none of ${candidates.length} signatures of ${image} counts: ${shown.join('; ')}`,
+    ...(hidden > 0 ? [`${hidden} more`] : []),
+    ...(omitted > 0 ? [`${omitted} beyond the bound were not looked at`] : []),
+  ].join('; ')
+}
