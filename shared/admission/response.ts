@@ -230,7 +230,12 @@ function verifyPatch(response: { [key: string]: JsonValue }, phase: Phase): stri
     throw invalid('webhook returned response.patchType but not response.patch')
   }
   if (type !== undefined && type !== 'JSONPatch') {
-    throw invalid(`webhook returned invalid response.patchType of "${String(type)}"`)
+    const text = typeof type === 'string' ? type : ''
+    throw invalid(
+      text === ''
+        ? 'webhook returned invalid response.patchType of ""'
+        : `unsupported patch type ${JSON.stringify(text)}`,
+    )
   }
   return hasPatch ? patch : undefined
 }
