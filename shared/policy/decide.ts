@@ -1,0 +1,123 @@
+import type { AdmissionStatus } from '../admission/types.ts'
+import { MAX_AUDIT_VALUE_CHARS, MAX_MESSAGE_CHARS } from '../limits.ts'
+import type { OutcomeStatus } from '../outcome/types.ts'
+import type { CompiledPolicy, ValidationAction } from './types.ts'
+
+/** What one policy found for one request. */
+export interface PolicyResult {
+  policy: string
+  validationActions: readonly ValidationAction[]
+  status: OutcomeStatus
+  /** `success`, or why not. */
+  message: string
+  /** The policy's own audit annotations. */
+  auditAnnotations?: Readonly<Record<string, string>>
+  /** The policy was not applied because its match conditions failed and its failurePolicy is Ignore. */
+  failedOpen?: true
+}
+
+/** The parts of a Decision that follow from what the policies found. */
+export interface Ruling {
+  allowed: boolean
+  /** Present exactly when `allowed` is false. */
+  status?: AdmissionStatus
+  warnings: string[]
+  auditAnnotations: Record<string, string>
+}
+
+/** Audit annotation: what policies with the Audit action found. */
+export const AUDIT_FINDINGS = 'image-policy-findings'
+/** Audit annotation: policies that were not applied because failurePolicy is Ignore. */
+export const AUDIT_FAILED_OPEN = 'image-policy-failed-open'
+/** Audit annotation: the policies' own annotations, JSON of policy → key → value. */
+export const AUDIT_ANNOTATIONS = 'image-policy-annotations'
+
+/**
+ * What follows from the policies' results: the only place where an outcome becomes allow or deny. Deny refuses, Warn warns,
+ * Audit leaves an audit annotation; a policy with several actions does all of them (image-validating-policy.md 3.11). An error
+ * counts like a failure: being unable to tell never admits. Policies speak in the order of their names.
+ */
+export function decide(results: readonly PolicyResult[]): Ruling {
+  const ordered = [...results].sort((a, b) => compare(a.policy, b.policy))
+  const denials = ordered.filter((result) => isAgainst(result, 'Deny'))
+  const findings = ordered.filter((result) => isAgainst(result, 'Audit'))
+  const warned = ordered.filter((result) => isAgainst(result, 'Warn') || result.failedOpen)
+  return {
+    allowed: denials.length === 0,
+    ...(denials.length === 0 ? {} : { status: denialStatus(denials) }),
+    warnings: warned.map(sentence),
+    auditAnnotations: {
+      ...auditEntry(AUDIT_FINDINGS, findings.map(sentence).join('; ')),
+      ...auditEntry(
+        AUDIT_FAILED_OPEN,
+        ordered
+          .filter((r) => r.failedOpen)
+          .map(sentence)
+          .join('; '),
+      ),
+      ...auditEntry(AUDIT_ANNOTATIONS, ownAnnotations(ordered)),
+    },
+  }
+}
+
+/**
+ * True when an error in match conditions means that the policy is not applied. This is all that failurePolicy decides: a
+ * failed or impossible verification is never admitted by it (image-validating-policy.md 3.7).
+ */
+export function failsOpen(policy: Pick<CompiledPolicy, 'failurePolicy'>): boolean {
+  return policy.failurePolicy === 'Ignore'
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}
+
+function isAgainst(result: PolicyResult, action: ValidationAction): boolean {
+  const isBad = result.status === 'fail' || result.status === 'error'
+  return isBad && result.validationActions.includes(action)
+}
+
+/** `Policy <name> failed: <message>`, `Policy <name> error: <message>`. */
+function sentence(result: PolicyResult): string {
+  if (result.failedOpen) return `Policy ${result.policy} not applied: ${result.message}`
+  const verb = result.status === 'error' ? 'error' : 'failed'
+  return `Policy ${result.policy} ${verb}: ${result.message}`
+}
+
+function denialStatus(denials: readonly PolicyResult[]): AdmissionStatus {
+  return {
+    status: 'Failure',
+    code: 403,
+    reason: 'Forbidden',
+    message: cut(denials.map(sentence).join('; '), MAX_MESSAGE_CHARS),
+    details: {
+      causes: denials.map((denial) => ({
+        reason: denial.status === 'error' ? 'ImageVerificationError' : 'ImageVerificationFailed',
+        message: cut(sentence(denial), MAX_MESSAGE_CHARS),
+      })),
+    },
+  }
+}
+
+/** JSON of as many policies' annotations as fit, so that what is there can always be read. */
+function ownAnnotations(results: readonly PolicyResult[]): string {
+  let json = ''
+  const shown: Record<string, Readonly<Record<string, string>>> = {}
+  for (const { policy, auditAnnotations } of results) {
+    if (auditAnnotations === undefined || Object.keys(auditAnnotations).length === 0) continue
+    const next = JSON.stringify({ ...shown, [policy]: auditAnnotations })
+    if (next.length > MAX_AUDIT_VALUE_CHARS) continue
+    shown[policy] = auditAnnotations
+    json = next
+  }
+  return json
+}
+
+function auditEntry(key: string, value: string): Record<string, string> {
+  return value === '' ? {} : { [key]: cut(value, MAX_AUDIT_VALUE_CHARS) }
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`
+}
