@@ -144,6 +144,8 @@ export const MAX_SEAL_TTL_MS = 300_000
 export const SEAL_SKEW_MS = 5000
 /** Body of a seal before base64url, bytes. */
 export const MAX_SEAL_BYTES = 32 * KIB
+/** A secret that seals are made with, bytes: as many as the MAC has. */
+export const MIN_SECRET_BYTES = 32
 /** The seal annotation, characters: longer ones are not even decoded. */
 export const MAX_SEAL_CHARS = 48 * KIB
 /** All annotations of one object, bytes: the API server's own limit (TotalAnnotationSizeLimitB). */

@@ -1,7 +1,7 @@
 import type { AdmissionRequest, GroupVersionKind, JsonObject } from '../admission/types.ts'
 import { AdmissionError, type Fault } from '../errors.ts'
 import { getOwn, isJsonObject, type JsonValue } from '../json.ts'
-import { MAX_IMAGES, MAX_LISTED_FAULTS } from '../limits.ts'
+import { MAX_FAULTS, MAX_IMAGES, MAX_LISTED_FAULTS } from '../limits.ts'
 import type { ExtractedImage } from './types.ts'
 
 /** The lists of a Pod spec that hold images, by the name of their extractor. */
@@ -130,6 +130,7 @@ function readList(
   }
   const out: ExtractedImage[] = []
   for (const [index, container] of list.entries()) {
+    if (faults.length >= MAX_FAULTS) break
     const place = [...path, extractor, String(index)]
     if (!isJsonObject(container)) {
       faults.push(fault(place, 'an object', container))

@@ -1,0 +1,152 @@
+import { type Bytes, digestBytes, utf8 } from '../bytes.ts'
+import { AdmissionError } from '../errors.ts'
+import { decodeJson, getOwn, isJsonObject, type JsonValue, stringifyJson } from '../json.ts'
+import { MAX_SEAL_BYTES } from '../limits.ts'
+import { isLasting } from './facts.ts'
+import type { Fact, Outcomes } from './types.ts'
+
+/** What is inside a seal. Times are epoch milliseconds. */
+export interface SealBody {
+  outcomes: Outcomes
+  issuedAt: number
+  expiresAt: number
+}
+
+/**
+ * The bytes of a seal's body. Texts that repeat are written once and referred to by their index, so that hundreds of facts fit:
+ * `{iat, exp, policies: [[name, hash, evaluated]], functions, images: [[image, digest]], attestors, facts: [[policy, function, image, attestor]]}`.
+ * Facts about images that are not pinned to their digest are left out. Throws `SEAL_TOO_LARGE`.
+ */
+export function encodeBody({ outcomes, issuedAt, expiresAt }: SealBody): Bytes {
+  const policies = new Table()
+  const functions = new Table()
+  const images = new Table()
+  const attestors = new Table()
+  for (const { policy, policyHash } of outcomes.policies) policies.index([policy, policyHash, 1])
+  const evaluated = policies.size
+  const facts = outcomes.facts.filter(isLasting).map((fact) => {
+    const known = policies.find([fact.policy, fact.policyHash, 1])
+    return [
+      known ?? policies.index([fact.policy, fact.policyHash, 0]),
+      functions.index(fact.function),
+      images.index([fact.image, fact.digest]),
+      attestors.index(fact.attestor),
+    ]
+  })
+  const bytes = utf8(
+    stringifyJson({
+      iat: issuedAt,
+      exp: expiresAt,
+      policies: policies.rows,
+      functions: functions.rows,
+      images: images.rows,
+      attestors: attestors.rows,
+      facts,
+    }),
+  )
+  if (bytes.length > MAX_SEAL_BYTES) {
+    throw new AdmissionError(
+      'SEAL_TOO_LARGE',
+      `a seal of ${facts.length} facts and ${evaluated} policies takes ${bytes.length} bytes, at most ${MAX_SEAL_BYTES} may be`,
+    )
+  }
+  return bytes
+}
+
+/** The body in these bytes. Throws `JSON_INVALID` or `SIGNATURE_MALFORMED` for anything that `encodeBody` does not write. */
+export function decodeBody(bytes: Uint8Array): SealBody {
+  const body = decodeJson(bytes, { maxDepth: 3 })
+  if (!isJsonObject(body)) throw malformed('is not an object')
+  const policies = list(body, 'policies').map((row) => tuple(row, ['string', 'string', 'number']))
+  const functions = list(body, 'functions').map((row) => text(row))
+  const images = list(body, 'images').map((row) => tuple(row, ['string', 'string']))
+  const attestors = list(body, 'attestors').map((row) => text(row))
+  const facts = list(body, 'facts').map((row): Fact => {
+    const [p, f, i, a] = tuple(row, ['number', 'number', 'number', 'number'])
+    const [policy, policyHash] = at(policies, p)
+    const [image, digest] = at(images, i)
+    const fact = {
+      policy: text(policy),
+      policyHash: text(policyHash),
+      function: at(functions, f),
+      image: text(image),
+      digest: text(digest),
+      attestor: at(attestors, a),
+    }
+    if (digestBytes(fact.digest) === undefined || !isLasting(fact)) {
+      throw malformed('has a fact whose image is not pinned to its digest')
+    }
+    return fact
+  })
+  const evaluated = policies.filter(([, , flag]) => flag === 1)
+  return {
+    outcomes: {
+      policies: evaluated.map(([policy, hash]) => ({
+        policy: text(policy),
+        policyHash: text(hash),
+      })),
+      facts,
+    },
+    issuedAt: time(body, 'iat'),
+    expiresAt: time(body, 'exp'),
+  }
+}
+
+/** Distinct rows in the order they were first seen. */
+class Table {
+  readonly rows: JsonValue[] = []
+  readonly #indices = new Map<string, number>()
+
+  get size(): number {
+    return this.rows.length
+  }
+
+  find(row: JsonValue): number | undefined {
+    return this.#indices.get(stringifyJson(row))
+  }
+
+  index(row: JsonValue): number {
+    const key = stringifyJson(row)
+    const known = this.#indices.get(key)
+    if (known !== undefined) return known
+    this.#indices.set(key, this.rows.length)
+    return this.rows.push(row) - 1
+  }
+}
+
+function list(body: { [key: string]: JsonValue }, key: string): JsonValue[] {
+  const value = getOwn(body, key)
+  if (!Array.isArray(value)) throw malformed(`has no list "${key}"`)
+  return value
+}
+
+function tuple(row: JsonValue, types: readonly ('string' | 'number')[]): JsonValue[] {
+  const found = Array.isArray(row) ? row.map((value) => typeof value) : []
+  if (!Array.isArray(row) || found.join() !== types.join()) {
+    throw malformed('has a row of the wrong shape')
+  }
+  return row
+}
+
+function at<T>(rows: readonly T[], index: JsonValue | undefined): T {
+  const row = typeof index === 'number' ? rows[index] : undefined
+  if (row === undefined) throw malformed('refers to a row that does not exist')
+  return row
+}
+
+function text(value: JsonValue | undefined): string {
+  if (typeof value !== 'string') throw malformed('has something else where a string must be')
+  return value
+}
+
+function time(body: { [key: string]: JsonValue }, key: string): number {
+  const value = getOwn(body, key)
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+    throw malformed(`has no time "${key}"`)
+  }
+  return value
+}
+
+function malformed(problem: string): AdmissionError {
+  return new AdmissionError('SIGNATURE_MALFORMED', `the body of the seal ${problem}`)
+}

@@ -1,0 +1,65 @@
+import { pinnedDigest } from '../image/pin.ts'
+import type { Fact, Outcomes } from './types.ts'
+
+/**
+ * Facts by what they are about. A policy whose spec, keys or trust material changed has another hash, so its old facts are
+ * not found; neither are those of an image string that differs in a single character.
+ */
+export class FactSet {
+  readonly #facts = new Map<string, Fact>()
+  readonly #policies = new Map<string, { policy: string; policyHash: string }>()
+
+  /** What opened outcomes prove. Facts about an image that is not pinned to their digest prove nothing: a tag moves. */
+  static of(outcomes: Outcomes): FactSet {
+    const set = new FactSet()
+    for (const { policy, policyHash } of outcomes.policies) set.addPolicy(policy, policyHash)
+    for (const fact of outcomes.facts) if (isLasting(fact)) set.add(fact)
+    return set
+  }
+
+  get size(): number {
+    return this.#facts.size
+  }
+
+  add(fact: Fact): void {
+    const key = factKey(fact.policyHash, fact.function, fact.image, fact.attestor)
+    this.#facts.set(key, { ...fact })
+  }
+
+  /** Notes that a policy was evaluated to its end. */
+  addPolicy(policy: string, policyHash: string): void {
+    this.#policies.set(policyKey(policy, policyHash), { policy, policyHash })
+  }
+
+  find(policyHash: string, name: string, image: string, attestor: string): Fact | undefined {
+    return this.#facts.get(factKey(policyHash, name, image, attestor))
+  }
+
+  /** True when this host function is known to have succeeded for exactly this image string and attestor. */
+  has(policyHash: string, name: string, image: string, attestor: string): boolean {
+    return this.find(policyHash, name, image, attestor) !== undefined
+  }
+
+  /** True when this policy, with this hash, was evaluated to its end by the mutate phase. */
+  covers(policy: string, policyHash: string): boolean {
+    return this.#policies.has(policyKey(policy, policyHash))
+  }
+
+  /** Everything in it, ready to be sealed. */
+  outcomes(): Outcomes {
+    return { policies: [...this.#policies.values()], facts: [...this.#facts.values()] }
+  }
+}
+
+/** True when the image string itself ends in the fact's digest, so that the fact stays true. */
+export function isLasting(fact: Pick<Fact, 'image' | 'digest'>): boolean {
+  return pinnedDigest(fact.image) === fact.digest
+}
+
+function factKey(policyHash: string, name: string, image: string, attestor: string): string {
+  return JSON.stringify([policyHash, name, image, attestor])
+}
+
+function policyKey(policy: string, policyHash: string): string {
+  return JSON.stringify([policy, policyHash])
+}
