@@ -134,7 +134,7 @@ const REGISTRIES = {
     allow: {
       type: 'array',
       description:
-        'If given, only these registries are contacted. Needed for hosts with private addresses.',
+        'Hosts that are contacted although they are no public names: addresses, single labels, .internal and the like.',
       items: HOST,
       minItems: 1,
       uniqueItems: true,

@@ -1,0 +1,179 @@
+import type { Context } from 'hono'
+import { Hono } from 'hono/tiny'
+import type { Phase } from '#shared/admission/response.ts'
+import type { Bytes } from '#shared/bytes.ts'
+import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
+import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
+import type { LogPort } from '#shared/ports.ts'
+import { createAuthenticator } from './auth.ts'
+import { type Body, checkBody, readBody } from './body.ts'
+import type { ClusterConfig } from './config.ts'
+import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } from './deadline.ts'
+import { type Deployment, policyNames } from './deployment.ts'
+import { decisionRecord, traceId } from './log.ts'
+import { answerReview, type ReviewCall } from './review.ts'
+
+/** What an adapter knows about a request beyond the Request itself: Hono's `env`. */
+export interface Transport {
+  /** Source address, from the connection or the platform; never from a header that callers can write. */
+  address?: string | undefined
+  /** Milliseconds the platform still grants this invocation. */
+  remainingMs?: (() => number) | undefined
+  /** The body where the adapter has it already; otherwise it is read from the Request. */
+  body?: string | Bytes | undefined
+}
+
+export interface AppOptions {
+  deployment: Deployment
+  engine: ImagePolicyEngine
+  /** Phases this app answers for; the other one's routes do not exist. */
+  phases: readonly Phase[]
+  maxBodyBytes: number
+  /** Epoch milliseconds. */
+  now: () => number
+  log: LogPort
+  /** The platform's timer when absent. */
+  schedule?: Schedule
+}
+
+export type App = Hono<{ Bindings: Transport }>
+type AppContext = Context<{ Bindings: Transport }>
+type Scope = EngineCall['scope']
+
+/**
+ * The HTTP side of both functions: tenants, limits, deadline, one log line per call. Routes are `/livez`, `/readyz` and, under
+ * `/v1/<cluster>/<token>`, `/<ivpol|nivpol>/<phase>/<policy>…`. Whatever a caller gets wrong about who it is
+ * or where it goes is answered by the same empty 404.
+ */
+export function createApp(options: AppOptions): App {
+  const app: App = new Hono()
+  const desk = new Desk(options)
+  app.get('/livez', (c) => c.text('ok\n'))
+  app.get('/readyz', (c) => c.text('ok\n'))
+  for (const phase of options.phases) {
+    for (const scope of ['ivpol', 'nivpol'] as const) {
+      const answer = (c: AppContext) => desk.answer(c, phase, scope)
+      app.post(`/v1/:cluster/:token/${scope}/${phase}`, answer)
+      app.post(`/v1/:cluster/:token/${scope}/${phase}/*`, answer)
+    }
+  }
+  app.notFound(notFound)
+  app.onError((thrown, c) => {
+    const { code, message } = toAdmissionError(thrown, 'answering')
+    options.log({ level: 'error', event: 'fault', error: { code, message } })
+    return c.text('internal error\n', 500)
+  })
+  return app
+}
+
+function notFound(): Response {
+  return new Response(null, { status: 404 })
+}
+
+/** Answers calls of one app. Holds nothing about any single call. */
+class Desk {
+  readonly #options: AppOptions
+  readonly #authenticate: ReturnType<typeof createAuthenticator>
+
+  constructor(options: AppOptions) {
+    this.#options = options
+    this.#authenticate = createAuthenticator(options.deployment.config.clusters, options.now)
+  }
+
+  async answer(c: AppContext, phase: Phase, scope: Scope): Promise<Response> {
+    const { now, log } = this.#options
+    const started = now()
+    const access = await this.#authenticate({
+      cluster: c.req.param('cluster') ?? '',
+      token: c.req.param('token') ?? '',
+      authorization: c.req.header('authorization'),
+      address: c.env?.address,
+    })
+    if (access.status === 'refused') {
+      const { refusal, cluster } = access
+      log({ level: 'warn', event: 'refused', refusal, cluster, phase, address: c.env?.address })
+      return notFound()
+    }
+    const timeoutMs = timeLeftMs({
+      timeout: c.req.query('timeout'),
+      configuredSeconds: access.cluster.timeouts[`${phase}Seconds`],
+      remainingMs: c.env?.remainingMs?.(),
+    })
+    const deadline = startDeadline(timeoutMs, this.#options.schedule ?? schedule)
+    try {
+      const call = await this.#toCall(c, access.cluster, { phase, scope, deadline })
+      const answer = await answerReview(this.#options.engine, call)
+      log({
+        level: answer.error === undefined ? 'info' : 'error',
+        event: 'decision',
+        ...(await decisionRecord(call, answer)),
+        trace: traceId(c.req.header('traceparent')),
+        deployment: this.#options.deployment.hash.slice(0, 12),
+        timeoutMs,
+        ms: now() - started,
+      })
+      return new Response(answer.text, {
+        status: answer.httpStatus,
+        headers: {
+          'content-type':
+            answer.httpStatus === 200 ? 'application/json' : 'text/plain; charset=utf-8',
+        },
+      })
+    } finally {
+      deadline.stop()
+    }
+  }
+
+  async #toCall(
+    c: AppContext,
+    cluster: ClusterConfig,
+    { phase, scope, deadline }: { phase: Phase; scope: Scope; deadline: Deadline },
+  ): Promise<ReviewCall> {
+    const named = namedPolicies(c.req.path)
+    return {
+      cluster: cluster.name,
+      phase,
+      scope,
+      // Without names the engine takes all it has, which may be more than this cluster's.
+      policies: named.length > 0 || scope === 'nivpol' ? named : (cluster.policies ?? []),
+      known: policyNames(this.#options.deployment, cluster),
+      body: await this.#body(c, deadline),
+      deadline,
+    }
+  }
+
+  async #body(c: AppContext, deadline: Deadline): Promise<Body> {
+    const type = c.req.header('content-type') ?? ''
+    if (!/^application\/json *(;|$)/i.test(type)) {
+      const message = `Content-Type must be application/json, is ${JSON.stringify(type.slice(0, 100))}`
+      const error = new AdmissionError('CONTENT_TYPE_UNSUPPORTED', message)
+      return { status: 'refused', error, head: '' }
+    }
+    const { maxBodyBytes } = this.#options
+    const body = c.env?.body
+    return body === undefined
+      ? readBody(c.req.raw.body, maxBodyBytes, deadline.signal)
+      : checkBody(body, maxBodyBytes)
+  }
+}
+
+/**
+ * The policy names of `/v1/<cluster>/<token>/<scope>/<phase>/<policy>…`; empty segments are none
+ * (`specs/image-validating-policy.md` 6).
+ */
+function namedPolicies(path: string): string[] {
+  return path
+    .split('/')
+    .slice(6)
+    .filter((segment) => segment !== '')
+    .map(decoded)
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    // No policy is named like this, so it is reported as not loaded.
+    return segment
+  }
+}

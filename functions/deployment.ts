@@ -1,0 +1,64 @@
+import { sha256, toHex, utf8 } from '#shared/bytes.ts'
+import { AdmissionError, type Fault } from '#shared/errors.ts'
+import { canonicalJson, type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
+import type { CompiledPolicy } from '#shared/policy/types.ts'
+import type { ClusterConfig, Config } from './config.ts'
+
+/** What a bundle is built around: the checked config and the checked policies, JSON all the way down. */
+export interface Deployment {
+  config: Config
+  policies: readonly CompiledPolicy[]
+  /** SHA-256 hex of both: tells in every log line which deployment decided. */
+  hash: string
+}
+
+/** A Deployment of a config and policies. Throws `CONFIG_INVALID` when a cluster names a policy that is not there. */
+export async function createDeployment(
+  config: Config,
+  policies: readonly CompiledPolicy[],
+): Promise<Deployment> {
+  const names = new Set(policies.map(({ name }) => name))
+  const faults = config.clusters.flatMap((cluster, index) => missing(cluster, index, names))
+  if (faults.length > 0) {
+    const lines = faults.map(({ path, message }) => `${path}: ${message}`)
+    throw new AdmissionError('CONFIG_INVALID', lines.join('\n'), { faults })
+  }
+  // Both are JSON by construction; interfaces just have no index signature.
+  const content = { config, policies } as unknown as JsonValue
+  const hash = toHex(await sha256(utf8(canonicalJson(content))))
+  return { config, policies, hash }
+}
+
+function missing(cluster: ClusterConfig, index: number, names: ReadonlySet<string>): Fault[] {
+  return (cluster.policies ?? []).flatMap((name, at) =>
+    names.has(name)
+      ? []
+      : [
+          {
+            path: `clusters[${index}].policies[${at}]`,
+            message: `no policy of the folder is named "${name}"; it has ${[...names].join(', ') || 'none'}`,
+          },
+        ],
+  )
+}
+
+/** The JSON text that is embedded in bundles. */
+export function formatDeployment(deployment: Deployment): string {
+  return stringifyJson(deployment as unknown as JsonValue)
+}
+
+/** The Deployment in a bundle. The text comes from `formatDeployment`, so nothing but its presence is checked. */
+export function parseDeployment(text: string): Deployment {
+  // Policies may hold integers beyond 2^53, which only this parser keeps.
+  const deployment = parseJson(text) as unknown as Partial<Deployment> | null
+  if (!deployment?.config || !deployment.policies || !deployment.hash) {
+    throw new TypeError('the bundle holds no deployment; `countersign build` makes bundles')
+  }
+  return { config: deployment.config, policies: deployment.policies, hash: deployment.hash }
+}
+
+/** The names of the policies that a cluster may be asked about. */
+export function policyNames(deployment: Deployment, cluster: ClusterConfig): ReadonlySet<string> {
+  const names = deployment.policies.map(({ name }) => name)
+  return new Set(names.filter((name) => cluster.policies?.includes(name) ?? true))
+}

@@ -1,0 +1,58 @@
+import { sha256, toHex, utf8 } from '#shared/bytes.ts'
+import type { LogPort } from '#shared/ports.ts'
+import type { ReviewAnswer, ReviewCall } from './review.ts'
+
+/** The trace id of a W3C `traceparent` header, or undefined. */
+export function traceId(traceparent: string | undefined): string | undefined {
+  return /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/.exec(traceparent ?? '')?.[1]
+}
+
+/**
+ * The log record of one answered review. Users appear as a hash that is the same for the same user of the same cluster;
+ * objects, tokens and headers do not appear.
+ */
+export async function decisionRecord(
+  call: Pick<ReviewCall, 'cluster' | 'phase' | 'scope' | 'policies'>,
+  { request, decision, error, httpStatus }: ReviewAnswer,
+): Promise<Record<string, unknown>> {
+  return {
+    cluster: call.cluster,
+    phase: call.phase,
+    scope: call.scope,
+    asked: call.policies.length > 0 ? call.policies : undefined,
+    uid: request?.uid,
+    operation: request?.operation,
+    kind: request && nameOf(request.kind.group, request.kind.version, request.kind.kind),
+    subResource: request?.subResource,
+    namespace: request?.namespace,
+    name: request?.name,
+    dryRun: request?.dryRun || undefined,
+    user: request && (await userHash(call.cluster, request.userInfo.username ?? '')),
+    verdict: decision === undefined ? 'unreadable' : decision.allowed ? 'allow' : 'deny',
+    code: decision?.status?.code ?? (httpStatus === 200 ? undefined : httpStatus),
+    message: decision?.status?.message,
+    warnings: decision?.warnings.length || undefined,
+    ...decision?.record,
+    // The full text stays here even where the answer says less.
+    ...(error && { error: { code: error.code, message: error.message } }),
+  }
+}
+
+function nameOf(group: string, version: string, kind: string): string {
+  return group === '' ? `${version}/${kind}` : `${group}/${version}/${kind}`
+}
+
+async function userHash(cluster: string, username: string): Promise<string> {
+  return toHex(await sha256(utf8(`${cluster}\n${username}`))).slice(0, 16)
+}
+
+/** A LogPort that writes one JSON line per record. What JSON cannot hold is written as text, never thrown over. */
+export function jsonLog(write: (line: string) => void): LogPort {
+  return (record) => {
+    write(
+      JSON.stringify(record, (_, value: unknown) =>
+        typeof value === 'bigint' ? value.toString() : value,
+      ),
+    )
+  }
+}

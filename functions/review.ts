@@ -1,0 +1,137 @@
+import {
+  admitted,
+  denied,
+  errorDecision,
+  type Phase,
+  toReview,
+} from '#shared/admission/response.ts'
+import { parseReview, peekUid, readUid } from '#shared/admission/review.ts'
+import type { AdmissionRequest, Decision } from '#shared/admission/types.ts'
+import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
+import { AdmissionError, type ErrorCode, toAdmissionError } from '#shared/errors.ts'
+import { type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
+import type { Body } from './body.ts'
+import type { Deadline } from './deadline.ts'
+
+/** One call to answer: whose, about which policies, and the body as it was read. */
+export interface ReviewCall extends Omit<EngineCall, 'signal'> {
+  phase: Phase
+  body: Body
+  /** Names this cluster may ask for. */
+  known: ReadonlySet<string>
+  deadline: Deadline
+}
+
+/** What goes back, and what is known about the call for the log. */
+export interface ReviewAnswer {
+  /** 200 for every AdmissionReview, allowed or denied: the API server reads no other. */
+  httpStatus: 200 | 400 | 413 | 415
+  /** An AdmissionReview, or plain text when not even a uid could be read. */
+  text: string
+  request?: AdmissionRequest
+  decision?: Decision
+  error?: AdmissionError
+}
+
+/**
+ * The answer to one AdmissionReview. Never throws. What cannot be read is denied as long as its uid can be found, and answered
+ * with 400, 413 or 415 and a text otherwise; what goes wrong outside any policy denies in the validate phase and leaves the
+ * object as it is in the mutate phase, where nothing is decided.
+ */
+export async function answerReview(
+  engine: ImagePolicyEngine,
+  call: ReviewCall,
+): Promise<ReviewAnswer> {
+  const read = readReview(call.body)
+  if (read.status === 'refused') {
+    const { uid, error } = read
+    if (uid !== undefined) return reviewAnswer(uid, errorDecision(error), call.phase, { error })
+    return { httpStatus: TEXT_STATUS[error.code] ?? 400, text: `${error.message}\n`, error }
+  }
+  const { request } = read
+  const unknown = call.policies.filter((name) => call.scope === 'nivpol' || !call.known.has(name))
+  if (unknown.length > 0) {
+    return reviewAnswer(request.uid, notLoaded(unknown), call.phase, { request })
+  }
+  const { decision, error } = await decide(engine, request, call)
+  return reviewAnswer(request.uid, decision, call.phase, { request, ...(error && { error }) })
+}
+
+const TEXT_STATUS: Partial<Record<ErrorCode, 413 | 415>> = {
+  REQUEST_TOO_LARGE: 413,
+  CONTENT_TYPE_UNSUPPORTED: 415,
+}
+
+type ReadReview =
+  | { status: 'read'; request: AdmissionRequest }
+  | { status: 'refused'; error: AdmissionError; uid: string | undefined }
+
+function readReview(body: Body): ReadReview {
+  if (body.status === 'refused') {
+    return { status: 'refused', error: body.error, uid: peekUid(body.head) }
+  }
+  let value: JsonValue | undefined
+  try {
+    value = parseJson(body.text)
+    return { status: 'read', request: parseReview(value) }
+  } catch (thrown) {
+    const error = toAdmissionError(thrown, 'reading the AdmissionReview')
+    const uid = value === undefined ? peekUid(body.text) : readUid(value)
+    return { status: 'refused', error, uid }
+  }
+}
+
+function notLoaded(names: readonly string[]): Decision {
+  const listed = names.slice(0, 5).map((name) => JSON.stringify(name.slice(0, 100)))
+  const list = listed.join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
+  return denied(
+    `not evaluated: the webhook URL names ${list}, but this cluster has no such policy loaded`,
+  )
+}
+
+async function decide(
+  engine: ImagePolicyEngine,
+  request: AdmissionRequest,
+  { phase, deadline, cluster, scope, policies }: ReviewCall,
+): Promise<{ decision: Decision; error?: AdmissionError }> {
+  const call: EngineCall = { cluster, scope, policies, signal: deadline.signal }
+  try {
+    // An engine that throws at once must not throw past the catch below.
+    const work = (async () => engine[phase](request, call))()
+    return { decision: await deadline.race(work, late) }
+  } catch (thrown) {
+    const error = toAdmissionError(thrown, `evaluating the ${phase} phase`)
+    return { decision: phase === 'validate' ? refusal(error) : unchanged(error), error }
+  }
+}
+
+function late(): never {
+  throw new AdmissionError('DEADLINE_EXCEEDED', 'no verdict within the time the API server gave')
+}
+
+/** Nothing about the object is known, so it does not get in. The message of an internal fault stays in the log. */
+function refusal(error: AdmissionError): Decision {
+  return error.code === 'INTERNAL'
+    ? errorDecision(new AdmissionError('INTERNAL', 'image verification failed internally'))
+    : errorDecision(error)
+}
+
+/** Mutate decides nothing: without a patch the validate phase finds no seal and verifies for itself. */
+function unchanged(error: AdmissionError): Decision {
+  return admitted({
+    warnings: ['images were not pinned: the mutate phase did not finish'],
+    auditAnnotations: { 'mutate-error': error.code },
+    record: { error: error.code },
+  })
+}
+
+function reviewAnswer(
+  uid: string,
+  decision: Decision,
+  phase: Phase,
+  about: { request?: AdmissionRequest; error?: AdmissionError },
+): ReviewAnswer {
+  // A ReviewAnswer of toReview is JSON by construction; interfaces just have no index signature.
+  const review = toReview(uid, decision, phase) as unknown as JsonValue
+  return { httpStatus: 200, text: stringifyJson(review), decision, ...about }
+}
