@@ -1,0 +1,54 @@
+import { fromUtf8 } from '../bytes.ts'
+import { AdmissionError } from '../errors.ts'
+import type { JsonValue } from '../json.ts'
+import { MAX_MANIFEST_DEPTH } from '../limits.ts'
+
+/** A JSON object from a registry. Ask it with `Object.hasOwn` semantics only: `field` does. */
+export interface JsonObject {
+  [key: string]: JsonValue
+}
+
+/** The object in the bytes; throws `REGISTRY_RESPONSE_INVALID` when they are not strict UTF-8, not JSON, too deep, or no object. */
+export function parseJsonObject(bytes: Uint8Array, what: string): JsonObject {
+  const value = parse(bytes, what)
+  if (isObject(value)) return value
+  throw new AdmissionError('REGISTRY_RESPONSE_INVALID', `${what}: not a JSON object`)
+}
+
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** An own field of an object: `__proto__`, `constructor` and the like are fields here as any other. */
+export function field(object: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+function parse(bytes: Uint8Array, what: string): JsonValue {
+  try {
+    const text = fromUtf8(bytes)
+    if (isTooDeep(text)) throw new RangeError(`nested deeper than ${MAX_MANIFEST_DEPTH} levels`)
+    // JSON.parse gives a subset of JsonValue: no bigint, no JsonDouble.
+    return JSON.parse(text) as JsonValue
+  } catch (cause) {
+    throw new AdmissionError('REGISTRY_RESPONSE_INVALID', `${what}: not readable as JSON`, {
+      cause,
+    })
+  }
+}
+
+function isTooDeep(text: string): boolean {
+  let depth = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (inString) {
+      if (char === '\\') at++
+      else if (char === '"') inString = false
+    } else if (char === '"') inString = true
+    else if (char === '{' || char === '[') {
+      if (++depth > MAX_MANIFEST_DEPTH) return true
+    } else if (char === '}' || char === ']') depth--
+  }
+  return false
+}
