@@ -1,0 +1,202 @@
+import type { KMSClient, SigningAlgorithmSpec } from '@aws-sdk/client-kms'
+import type { Bytes } from '#shared/bytes.ts'
+import { AdmissionError } from '#shared/errors.ts'
+import { KMS_BACKOFF_MS, KMS_CALL_TIMEOUT_MS, MAX_TRIES } from '#shared/limits.ts'
+import type { KmsKey, KmsPort, KmsPublicKey } from '#shared/ports.ts'
+import { describeKmsError } from './kms-error.ts'
+
+/** Long-lived or session credentials of AWS. */
+export interface AwsCredentials {
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken?: string
+}
+
+export interface AwsKmsOptions {
+  /** Explicit credentials, for Workers; without them the SDK's default provider chain, for Lambda and Node. */
+  credentials?: AwsCredentials | (() => Promise<AwsCredentials>)
+  /** The endpoint of keys that name none, by region, such as a VPC endpoint; undefined means AWS's public one. */
+  endpointFor?: (region: string) => string | undefined
+  /** One call without an answer, milliseconds; `KMS_CALL_TIMEOUT_MS` unless a test needs less. */
+  callTimeoutMs?: number
+}
+
+type Sdk = typeof import('@aws-sdk/client-kms')
+
+/** One operation: how it is sent and what comes of it. */
+interface Call<T> {
+  operation: string
+  key: KmsKey
+  signal: AbortSignal
+  send: (client: KMSClient, sdk: Sdk, abortSignal: AbortSignal) => Promise<T>
+}
+
+/**
+ * A KmsPort over AWS KMS. The SDK is loaded with the first call, since it is larger than everything else together. Keys go
+ * to the region and endpoint they carry; a throttled, failed or refused connection is tried once more, a call that
+ * takes too long is not. Errors are split as specs/signatures.md 4.1 says.
+ */
+export function createAwsKms(options: AwsKmsOptions = {}): KmsPort {
+  return new AwsKms(options)
+}
+
+class AwsKms implements KmsPort {
+  readonly #options: AwsKmsOptions
+  /** By region and endpoint. */
+  readonly #clients = new Map<string, KMSClient>()
+
+  constructor(options: AwsKmsOptions) {
+    this.#options = options
+  }
+
+  getPublicKey(key: KmsKey, signal: AbortSignal): Promise<KmsPublicKey> {
+    return this.#run({
+      operation: 'GetPublicKey',
+      key,
+      signal,
+      async send(client, sdk, abortSignal) {
+        const command = new sdk.GetPublicKeyCommand({ KeyId: key.keyId })
+        const answer = await client.send(command, { abortSignal })
+        return {
+          spki: present(answer.PublicKey, 'PublicKey').slice(),
+          keySpec: answer.KeySpec ?? '',
+          keyUsage: answer.KeyUsage ?? '',
+          signingAlgorithms: answer.SigningAlgorithms ?? [],
+          ...(answer.KeyId === undefined ? {} : { keyArn: answer.KeyId }),
+        }
+      },
+    })
+  }
+
+  verify(
+    key: KmsKey,
+    { digest, signature, algorithm }: Parameters<KmsPort['verify']>[1],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    return this.#run({
+      operation: 'Verify',
+      key,
+      signal,
+      async send(client, sdk, abortSignal) {
+        const command = new sdk.VerifyCommand({
+          KeyId: key.keyId,
+          Message: digest,
+          MessageType: 'DIGEST',
+          Signature: signature,
+          // The SDK's type is a closed union; KMS itself refuses a name it does not know.
+          SigningAlgorithm: algorithm as SigningAlgorithmSpec,
+        })
+        try {
+          return (await client.send(command, { abortSignal })).SignatureValid === true
+        } catch (thrown) {
+          if (thrown instanceof sdk.KMSInvalidSignatureException) return false
+          throw thrown
+        }
+      },
+    })
+  }
+
+  generateMac(key: KmsKey, message: Bytes, signal: AbortSignal): Promise<Bytes> {
+    return this.#run({
+      operation: 'GenerateMac',
+      key,
+      signal,
+      async send(client, sdk, abortSignal) {
+        const command = new sdk.GenerateMacCommand({
+          KeyId: key.keyId,
+          Message: message,
+          MacAlgorithm: 'HMAC_SHA_256',
+        })
+        return present((await client.send(command, { abortSignal })).Mac, 'Mac').slice()
+      },
+    })
+  }
+
+  async #run<T>(call: Call<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        call.signal.throwIfAborted()
+        return await this.#runOnce(call)
+      } catch (thrown) {
+        const { error, retry } = toFault(thrown, call)
+        if (!retry || tries >= MAX_TRIES) throw error
+        await pause(call.signal)
+      }
+    }
+  }
+
+  async #runOnce<T>({ key, signal, send }: Call<T>): Promise<T> {
+    const timeout = AbortSignal.timeout(this.#options.callTimeoutMs ?? KMS_CALL_TIMEOUT_MS)
+    const either = AbortSignal.any([signal, timeout])
+    const sdk = await import('@aws-sdk/client-kms')
+    return await orAborted(send(this.#clientFor(sdk, key), sdk, either), either)
+  }
+
+  #clientFor(sdk: Sdk, { region, endpoint }: KmsKey): KMSClient {
+    const url = endpoint ?? this.#options.endpointFor?.(region)
+    const id = `${region} ${url ?? ''}`
+    const client = this.#clients.get(id) ?? createClient(sdk, this.#options, region, url)
+    this.#clients.set(id, client)
+    return client
+  }
+}
+
+function createClient(
+  sdk: Sdk,
+  { credentials }: AwsKmsOptions,
+  region: string,
+  endpoint: string | undefined,
+): KMSClient {
+  return new sdk.KMSClient({
+    region,
+    // One try each: the SDK's own backoff after throttling is longer than a webhook can wait.
+    maxAttempts: 1,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(credentials === undefined ? {} : { credentials }),
+  })
+}
+
+/** The promise, or a rejection as soon as the signal ends: credential providers know no signal. */
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+function toFault(
+  thrown: unknown,
+  { operation, key, signal }: Call<unknown>,
+): { error: AdmissionError; retry: boolean } {
+  const doing = `KMS ${operation} of ${key.keyId} in ${key.region}`
+  if (signal.aborted) {
+    const error = new AdmissionError('DEADLINE_EXCEEDED', `${doing}: no time left`, {
+      cause: thrown,
+    })
+    return { error, retry: false }
+  }
+  const { code, reason, retry } = describeKmsError(thrown)
+  return { error: new AdmissionError(code, `${doing}: ${reason}`, { cause: thrown }), retry }
+}
+
+/** A member KMS always sends. Its absence means something else answered. */
+function present<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new Error(`the answer has no ${name}`)
+  return value
+}
+
+/** A short wait with jitter, over at once when the signal ends. */
+function pause(signal: AbortSignal): Promise<void> {
+  const ms = KMS_BACKOFF_MS * (1 + Math.random() / 2)
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal.addEventListener('abort', end)
+  })
+}
