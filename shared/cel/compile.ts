@@ -1,0 +1,61 @@
+import type { Node } from './ast.ts'
+import { check } from './check.ts'
+import type { Environment } from './environment.ts'
+import { issueAt, sortIssues } from './issues.ts'
+import { type ParseResult, parse } from './parse.ts'
+import { printDeclaredType, printType, type Type } from './type.ts'
+import type { CompileResult, TypeName } from './types.ts'
+import { validate } from './validators.ts'
+
+export { formatIssues } from './issues.ts'
+
+export interface CompileOptions {
+  /** The result must have exactly one of these types. */
+  allowedTypes?: readonly TypeName[]
+}
+
+/** Parses and checks an expression: a checked program, or every fault with its place. */
+export function compile(
+  source: string,
+  environment: Environment,
+  options: CompileOptions = {},
+): CompileResult {
+  const parsed = parse(source, environment.macros)
+  if (!parsed.ok) return parsed
+  const { places } = parsed
+  const checked = check(parsed.ast, places, environment)
+  const faults = checked.faults.length > 0 ? checked.faults : validate(checked, places, environment)
+  if (faults.length > 0) {
+    const issues = faults.map(({ offset, message }) => issueAt('check', source, offset, message))
+    return { ok: false, issues: sortIssues(issues) }
+  }
+  const refused = resultFault(checked.type, environment, options.allowedTypes)
+  if (refused !== undefined) {
+    return { ok: false, issues: [issueAt('check', source, 0, refused)] }
+  }
+  const type = printType(checked.type)
+  return { ok: true, checked: { source, type, ast: checked.ast, needs: needsOf(checked.ast) } }
+}
+
+/** Parses an expression without checking it: what `disableCheck` runs. Macros are expanded, names are as written. */
+export function parseOnly(source: string, environment: Environment): ParseResult {
+  return parse(source, environment.macros)
+}
+
+/** The API server's words for a result of the wrong type. */
+function resultFault(
+  type: Type,
+  environment: Environment,
+  allowed: readonly TypeName[] | undefined,
+): string | undefined {
+  if (allowed === undefined) return undefined
+  const types = allowed.map((name) => environment.type(name))
+  if (types.some((each) => printType(each) === printType(type))) return undefined
+  const names = types.map(printDeclaredType)
+  const expected = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`
+  return `must evaluate to ${expected} but got ${printDeclaredType(type)}`
+}
+
+function needsOf(_ast: Node): readonly string[] {
+  return []
+}

@@ -1,0 +1,186 @@
+/** A token's kind: punctuation and keywords are themselves, the others are classes. `bad` cannot start any token. */
+export type TokenKind =
+  | 'end'
+  | 'bad'
+  | 'ident'
+  | 'quoted'
+  | 'int'
+  | 'uint'
+  | 'double'
+  | 'string'
+  | 'bytes'
+  | 'true'
+  | 'false'
+  | 'null'
+  | 'in'
+  | Punctuation
+
+type Punctuation = (typeof PUNCTUATION)[number]
+
+/** Longer ones first. */
+const PUNCTUATION = [
+  '==',
+  '!=',
+  '<=',
+  '>=',
+  '&&',
+  '||',
+  '<',
+  '>',
+  '[',
+  ']',
+  '{',
+  '}',
+  '(',
+  ')',
+  '.',
+  ',',
+  '-',
+  '!',
+  '?',
+  ':',
+  '+',
+  '*',
+  '/',
+  '%',
+] as const
+
+/** A piece of the source: UTF-16 offsets, `end` exclusive. */
+export interface Token {
+  kind: TokenKind
+  start: number
+  end: number
+}
+
+/** The tokens of an expression in order, `end` last; white space and comments are left out. */
+export function tokenize(source: string): Token[] {
+  const tokens: Token[] = []
+  let at = skipBlank(source, 0)
+  while (at < source.length) {
+    const token = nextToken(source, at)
+    tokens.push(token)
+    at = skipBlank(source, token.end)
+  }
+  tokens.push({ kind: 'end', start: source.length, end: source.length })
+  return tokens
+}
+
+const BLANK = /(?:[\t \r\n\f]+|\/\/[^\n]*)*/y
+const IDENT = /[A-Za-z_][A-Za-z0-9_]*/y
+const QUOTED = /`[A-Za-z0-9_.\-/ ]+`/y
+const DOUBLE = /(?:\d+\.\d+|\d+(?=[eE][+-]?\d)|\.\d+)(?:[eE][+-]?\d+)?/y
+const INTEGER = /(?:0x[0-9a-fA-F]+|\d+)([uU])?/y
+const STRING_START = /[bB]?[rR]?(?=["'])/y
+
+const KEYWORDS: ReadonlySet<string> = new Set(['true', 'false', 'null', 'in'])
+
+function skipBlank(source: string, at: number): number {
+  const code = source.charCodeAt(at)
+  if (code > 0x20 && code !== 0x2f) return at
+  return at + (matchAt(BLANK, source, at)?.[0].length ?? 0)
+}
+
+function matchAt(pattern: RegExp, source: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(source)
+}
+
+function nextToken(source: string, start: number): Token {
+  const code = source.charCodeAt(start)
+  if (isLetter(code)) return wordOrString(source, start)
+  if (isDigit(code) || (code === 0x2e && isDigit(source.charCodeAt(start + 1)))) {
+    return numberToken(source, start)
+  }
+  if (code === 0x22 || code === 0x27) {
+    const end = stringEnd(source, start, false)
+    return end < 0 ? { kind: 'bad', start, end: ~end } : { kind: 'string', start, end }
+  }
+  if (code === 0x60) return quotedIdent(source, start)
+  return punctuation(source, start)
+}
+
+function isLetter(code: number): boolean {
+  return (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || code === 0x5f
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+function wordOrString(source: string, start: number): Token {
+  const prefix = matchAt(STRING_START, source, start)?.[0] ?? ''
+  if (prefix !== '') {
+    const raw = /[rR]/.test(prefix)
+    const end = stringEnd(source, start + prefix.length, raw)
+    const kind = /[bB]/.test(prefix) ? 'bytes' : 'string'
+    if (end >= 0) return { kind, start, end }
+  }
+  const word = matchAt(IDENT, source, start)?.[0] ?? ''
+  // The set holds exactly the words that are token kinds of their own.
+  const kind = KEYWORDS.has(word) ? (word as TokenKind) : 'ident'
+  return { kind, start, end: start + word.length }
+}
+
+function numberToken(source: string, start: number): Token {
+  const double = matchAt(DOUBLE, source, start)
+  if (double !== null) return { kind: 'double', start, end: start + double[0].length }
+  const integer = matchAt(INTEGER, source, start)
+  const end = start + (integer?.[0].length ?? 1)
+  return { kind: integer?.[1] === undefined ? 'int' : 'uint', start, end }
+}
+
+function quotedIdent(source: string, start: number): Token {
+  const quoted = matchAt(QUOTED, source, start)
+  if (quoted !== null) return { kind: 'quoted', start, end: start + quoted[0].length }
+  return { kind: 'bad', start, end: start + 1 }
+}
+
+const DOUBLED: ReadonlySet<string> = new Set(PUNCTUATION.filter((p) => p.length === 2))
+const SINGLE: ReadonlySet<string> = new Set(PUNCTUATION.filter((p) => p.length === 1))
+
+function punctuation(source: string, start: number): Token {
+  const two = source.slice(start, start + 2)
+  // Both sets hold exactly the spellings that are token kinds.
+  if (DOUBLED.has(two)) return { kind: two as Punctuation, start, end: start + 2 }
+  const one = two.charAt(0)
+  if (SINGLE.has(one)) return { kind: one as Punctuation, start, end: start + 1 }
+  const wide = (source.codePointAt(start) ?? 0) > 0xffff
+  return { kind: 'bad', start, end: start + (wide ? 2 : 1) }
+}
+
+/** End of the string whose opening quote is at `open`; `~end of what was read` when it does not close. */
+function stringEnd(source: string, open: number, raw: boolean): number {
+  const quote = source.charAt(open)
+  const triple = quote.repeat(3)
+  if (source.startsWith(triple, open)) {
+    const end = closingQuote(source, open + 3, triple, raw)
+    // Three quotes that never close are an empty string and the start of another.
+    return end >= 0 ? end : open + 2
+  }
+  return closingQuote(source, open + 1, quote, raw)
+}
+
+function closingQuote(source: string, from: number, quote: string, raw: boolean): number {
+  const oneLine = quote.length === 1
+  let at = from
+  while (at < source.length) {
+    if (source.startsWith(quote, at)) return at + quote.length
+    const char = source.charAt(at)
+    if (oneLine && (char === '\n' || char === '\r')) return ~at
+    if (char === '\\' && !raw) {
+      const length = escapeLength(source, at)
+      if (length === 0) return ~Math.min(at + 1, source.length)
+      at += length
+    } else {
+      at++
+    }
+  }
+  return ~at
+}
+
+const ESCAPE_SEQUENCE =
+  /\\(?:[abfnrtv"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})/y
+
+function escapeLength(source: string, at: number): number {
+  return matchAt(ESCAPE_SEQUENCE, source, at)?.[0].length ?? 0
+}
