@@ -1,4 +1,5 @@
-import { AdmissionError, type Fault } from '#shared/errors.ts'
+import { AdmissionError, type Fault, toAdmissionError } from '#shared/errors.ts'
+import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import { parseRange } from './address.ts'
 import { CONFIG_SCHEMA, type ConfigDocument } from './config-schema.ts'
 import { checkSchema, type Formats } from './schema.ts'
@@ -53,7 +54,7 @@ export interface Config {
  */
 export function parseConfig(input: unknown): Config {
   const { value, faults } = checkSchema(CONFIG_SCHEMA, input, FORMATS)
-  const all = [...faults, ...regionFaults(value)]
+  const all = [...faults, ...keyFaults(value)]
   if (all.length > 0) {
     const lines = all.map(({ path, message }) => `${path}: ${message}`)
     throw new AdmissionError('CONFIG_INVALID', `invalid config:\n${lines.join('\n')}`, {
@@ -70,14 +71,22 @@ const FORMATS: Formats = {
   'date-time': (text) => RFC3339.test(text) && !Number.isNaN(Date.parse(text)),
 }
 
-/** What no JSON Schema can say: a reference that is not an ARN needs a region from elsewhere. */
-function regionFaults(document: ConfigDocument | null | undefined): Fault[] {
+/** What no JSON Schema can say: whether the sealing key can be addressed with these KMS settings. */
+function keyFaults(document: ConfigDocument | null | undefined): Fault[] {
   // Runs on documents with other faults too, whose parts may be anything.
   const reference: unknown = document?.outcomes?.key?.kms
-  if (typeof reference !== 'string' || /\/arn:/.test(reference)) return []
-  if (document?.kms?.region !== undefined) return []
-  const message = 'is required because outcomes.key.kms is no ARN; give one such as eu-central-1'
-  return [{ path: 'kms.region', message }]
+  if (typeof reference !== 'string' || !reference.startsWith('awskms://')) return []
+  try {
+    const { region, endpoints } = document?.kms ?? {}
+    resolveKmsKey(reference, {
+      ...(typeof region === 'string' && { region }),
+      ...(Array.isArray(endpoints) && { endpoints: endpoints.map(String) }),
+    })
+    return []
+  } catch (thrown) {
+    const { message } = toAdmissionError(thrown, 'the sealing key')
+    return [{ path: 'outcomes.key.kms', message }]
+  }
 }
 
 function toConfig(document: ConfigDocument): Config {

@@ -107,7 +107,7 @@ describe('parseConfig', () => {
     [
       'both kinds of sealing key',
       having('outcomes.key', {
-        kms: 'awskms:///arn:aws:kms:eu-central-1:111122223333:key/x',
+        kms: 'awskms:///arn:aws:kms:eu-central-1:111122223333:alias/x',
         secrets: [{ id: 'a', env: 'A' }],
       }),
       ['outcomes.key'],
@@ -115,7 +115,21 @@ describe('parseConfig', () => {
     [
       'a KMS alias without a region',
       having('outcomes.key', { kms: 'awskms:///alias/seal' }),
-      ['kms.region'],
+      ['outcomes.key.kms'],
+    ],
+    [
+      'a sealing key at an endpoint that is not listed',
+      {
+        ...minimal,
+        outcomes: { key: { kms: 'awskms://kms.example/alias/seal' } },
+        kms: { region: 'eu-central-1', endpoints: ['https://other.example'] },
+      },
+      ['outcomes.key.kms'],
+    ],
+    [
+      'a KMS key that is none',
+      having('outcomes.key', { kms: 'awskms://seal' }),
+      ['outcomes.key.kms'],
     ],
     [
       'a seal that lives too long',
