@@ -1,0 +1,164 @@
+import type { Frame } from './frame.ts'
+import { qualify, qualifyIfPresent, testPresence } from './qualify.ts'
+import { CelError, type CelResult, type CelValue, NONE, Optional, typeName } from './values.ts'
+
+/** One step of a planned program. */
+export type Step = (frame: Frame) => CelResult
+
+/**
+ * A variable or computed value with the selections and indexes applied to it, in cel-go's sense: its selections cost one
+ * each, and whoever evaluates it as a whole pays one more. Qualifiers are added while the tree is planned.
+ */
+export interface Attribute {
+  readonly root: Root
+  readonly qualifiers: Qualifier[]
+}
+
+type Root =
+  | { kind: 'name'; name: string }
+  | { kind: 'local'; read: Step }
+  | { kind: 'relative'; step: Step }
+  | { kind: 'conditional'; condition: Step; truthy: Attribute; falsy: Attribute }
+
+/** One `.field`, `[key]`, `.?field` or `[?key]`; `test` is the last step of `has()`. */
+export type Qualifier =
+  | { kind: 'key'; key: CelValue; optional: boolean; test: boolean }
+  | { kind: 'computed'; key: Attribute; optional: boolean }
+
+/** Adds a qualifier; a conditional passes it on to both its branches. */
+export function addQualifier(attribute: Attribute, qualifier: Qualifier): void {
+  if (attribute.root.kind === 'conditional') {
+    addQualifier(attribute.root.truthy, qualifier)
+    addQualifier(attribute.root.falsy, qualifier)
+  } else attribute.qualifiers.push(qualifier)
+}
+
+/** The step that gives the attribute's value and spends what its selections cost, but not the one for the attribute itself. */
+export function resolver(attribute: Attribute): Step {
+  const { root } = attribute
+  if (root.kind === 'conditional') return conditional(root)
+  const base = rootStep(root)
+  const qualifiers = attribute.qualifiers.map(compileQualifier)
+  if (qualifiers.length === 0) return base
+  return (frame) => {
+    let value = base(frame)
+    if (value instanceof CelError) return value
+    let optional = false
+    if (value instanceof Optional) {
+      if (value.value === undefined) return value
+      value = value.value
+      optional = true
+    }
+    for (const qualifier of qualifiers) {
+      if (optional || qualifier.optional) {
+        optional = true
+        const next = qualifier.find(frame, value)
+        if (next === undefined) return NONE
+        value = next
+      } else value = qualifier.get(frame, value)
+      if (value instanceof CelError) return value
+    }
+    return optional ? new Optional(value) : value
+  }
+}
+
+function rootStep(root: Exclude<Root, { kind: 'conditional' }>): Step {
+  if (root.kind === 'local') return root.read
+  if (root.kind === 'relative') return root.step
+  const { name } = root
+  return (frame) => frame.resolve(name) ?? new CelError(`no such attribute(s): ${name}`)
+}
+
+function conditional(root: Extract<Root, { kind: 'conditional' }>): Step {
+  const { condition } = root
+  const truthy = resolver(root.truthy)
+  const falsy = resolver(root.falsy)
+  return (frame) => {
+    const chosen = condition(frame)
+    if (chosen === true) return truthy(frame)
+    if (chosen === false) return falsy(frame)
+    return chosen instanceof CelError ? chosen : new CelError('no such overload')
+  }
+}
+
+interface CompiledQualifier {
+  readonly optional: boolean
+  /** The value, or an error when there is none. */
+  get(frame: Frame, value: CelValue): CelResult
+  /** The value, undefined when there is none, or an error. */
+  find(frame: Frame, value: CelValue): CelResult | undefined
+}
+
+function compileQualifier(qualifier: Qualifier): CompiledQualifier {
+  if (qualifier.kind === 'computed') return computed(qualifier.key, qualifier.optional)
+  const { key, optional } = qualifier
+  if (qualifier.test) return presence(key, optional)
+  return {
+    optional,
+    get: (frame, value) => {
+      const found = qualify(frame, value, key)
+      frame.spend(1)
+      return found
+    },
+    find: (frame, value) => paidIfPresent(frame, qualifyIfPresent(frame, value, key)),
+  }
+}
+
+function paidIfPresent(frame: Frame, found: CelResult | undefined): CelResult | undefined {
+  if (found !== undefined && !(found instanceof CelError)) frame.spend(1)
+  return found
+}
+
+/** The last step of `has()`: gives a bool, and inside an optional chain an absent value. */
+function presence(key: CelValue, optional: boolean): CompiledQualifier {
+  return {
+    optional,
+    get: (frame, value) => {
+      const present = testPresence(frame, value, key)
+      frame.spend(1)
+      return present
+    },
+    find: (frame, value) => {
+      const present = testPresence(frame, value, key)
+      if (present === false) return undefined
+      return present === true ? paidIfPresent(frame, null) : present
+    },
+  }
+}
+
+function computed(attribute: Attribute, optional: boolean): CompiledQualifier {
+  const step = resolver(attribute)
+  return {
+    optional,
+    get: (frame, value) => {
+      const key = step(frame)
+      const fault = key instanceof CelError ? key : invalidKey(key)
+      const found = fault ?? qualify(frame, value, key as CelValue)
+      frame.spend(1)
+      return found
+    },
+    find: (frame, value) => {
+      const key = step(frame)
+      if (key instanceof CelError) return key
+      return invalidKey(key) ?? paidIfPresent(frame, qualifyIfPresent(frame, value, key))
+    },
+  }
+}
+
+/** The error for a value that can be no key, or undefined. */
+export function invalidKey(key: CelValue): CelError | undefined {
+  switch (typeof key) {
+    case 'string':
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return undefined
+    default:
+      return isNumericObject(key) ? undefined : new CelError('invalid qualifier type')
+  }
+}
+
+function isNumericObject(key: CelValue): boolean {
+  const name = typeName(key)
+  return name === 'uint' || name === 'double'
+}

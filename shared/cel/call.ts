@@ -1,0 +1,138 @@
+import * as arithmetic from './arithmetic.ts'
+import type { Step } from './attribute.ts'
+import { type CallCost, comparisonCost } from './cost.ts'
+import { equals } from './equality.ts'
+import { type Frame, noSuchOverload } from './frame.ts'
+import { accepts, type Implementation, invoke } from './implementation.ts'
+import { CelError, type CelResult, type CelValue } from './values.ts'
+
+type Unary = (a: CelValue) => CelResult
+type Binary = (a: CelValue, b: CelValue) => CelResult
+
+/** Operators and functions cel-go binds once for all their overloads, one argument. */
+export const UNARY: Readonly<Record<string, Unary>> = {
+  '!_': arithmetic.not,
+  '-_': arithmetic.negate,
+  size: arithmetic.size,
+}
+
+/** The same, two arguments. */
+export const BINARY: Readonly<Record<string, Binary>> = {
+  '_+_': arithmetic.add,
+  '_-_': arithmetic.subtract,
+  '_*_': arithmetic.multiply,
+  '_/_': arithmetic.divide,
+  '_%_': arithmetic.modulo,
+  '_<_': arithmetic.relation('_<_', (order) => order < 0),
+  '_<=_': arithmetic.relation('_<=_', (order) => order <= 0),
+  '_>_': arithmetic.relation('_>_', (order) => order > 0),
+  '_>=_': arithmetic.relation('_>=_', (order) => order >= 0),
+  '@in': arithmetic.contains,
+  in: arithmetic.contains,
+  _in_: arithmetic.contains,
+}
+
+/** A call of a function of one argument: an error in it is the result, and the call is paid for all the same. */
+export function unaryStep(run: Unary, arg: Step, cost: CallCost): Step {
+  return (frame) => {
+    const a = arg(frame)
+    const result = a instanceof CelError ? a : run(a)
+    frame.spend(cost([a], result))
+    return result
+  }
+}
+
+/** A call of a function of two arguments: both are evaluated, the first error is the result, the call is paid. */
+export function binaryStep(run: Binary, left: Step, right: Step, cost: CallCost): Step {
+  return (frame) => {
+    const a = left(frame)
+    const b = right(frame)
+    const result = a instanceof CelError ? a : b instanceof CelError ? b : run(a, b)
+    frame.spend(cost([a, b], result))
+    return result
+  }
+}
+
+/** `a == b`, or `a != b` when `negated`. */
+export function equalityStep(
+  left: Step,
+  right: Step,
+  negated: boolean,
+  cost: CallCost | undefined,
+): Step {
+  return (frame) => {
+    const a = left(frame)
+    const b = right(frame)
+    const result = a instanceof CelError ? a : b instanceof CelError ? b : equals(a, b) !== negated
+    frame.spend(cost === undefined ? comparisonCost(a, b) : cost([a, b], result))
+    return result
+  }
+}
+
+/** A call of a library function with one or two arguments and one implementation. */
+export function boundStep(impl: Implementation, args: readonly Step[], cost: CallCost): Step {
+  const run = (frame: Frame, values: readonly CelValue[]) =>
+    accepts(impl, values) ? invoke(impl, values, frame) : noSuchOverload(impl.fn)
+  return (frame) => {
+    const values: CelResult[] = []
+    let fault: CelError | undefined
+    for (const arg of args) {
+      const value = arg(frame)
+      values.push(value)
+      if (value instanceof CelError) fault ??= value
+    }
+    // Without a fault every result is a value.
+    const result = fault ?? run(frame, values as CelValue[])
+    frame.spend(cost(values, result))
+    return result
+  }
+}
+
+/**
+ * A call that cel-go dispatches as a variadic function: it ends at the first argument that is an error, and unless that was
+ * the last one the call itself is not paid. Of several implementations the first that takes the arguments runs.
+ */
+export function dispatchStep(
+  fn: string,
+  candidates: readonly Implementation[],
+  args: readonly Step[],
+  cost: CallCost,
+): Step {
+  return (frame) => {
+    const values: CelValue[] = []
+    for (const arg of args) {
+      const value = arg(frame)
+      if (value instanceof CelError) {
+        if (values.length === args.length - 1) frame.spend(cost([...values, value], value))
+        return value
+      }
+      values.push(value)
+    }
+    const chosen = candidates.find((candidate) => accepts(candidate, values))
+    const result = chosen === undefined ? noSuchOverload(fn) : invoke(chosen, values, frame)
+    frame.spend(cost(values, result))
+    return result
+  }
+}
+
+/** `a && b` or `a || b`: the deciding value ends it; an error is the result only when nothing decides. */
+export function logicalStep(terms: readonly Step[], deciding: boolean): Step {
+  return (frame) => {
+    let fault: CelError | undefined
+    for (const term of terms) {
+      const value = term(frame)
+      if (value === deciding) return deciding
+      if (typeof value !== 'boolean') fault ??= value instanceof CelError ? value : noSuchOverload()
+    }
+    return fault ?? !deciding
+  }
+}
+
+/** `@not_strictly_false(a)`: false only for false. */
+export function notStrictlyFalseStep(arg: Step): Step {
+  return (frame) => {
+    const value = arg(frame)
+    frame.spend(1)
+    return value !== false
+  }
+}

@@ -1,0 +1,56 @@
+import type { CallCost } from './cost.ts'
+import { size } from './cost.ts'
+import { Stop } from './frame.ts'
+import { type CelResult, sizeOf } from './values.ts'
+
+/** Cost of a call plus that of the list it makes. */
+const LIST_RESULT = 11
+
+const product =
+  (factor: number): CallCost =>
+  (args) =>
+    1 + Math.floor(size(args, 0) * size(args, 1) * factor)
+
+const resultSize: CallCost = (_args, result) => sizeOf(result) + LIST_RESULT
+
+const flatten: CallCost = (args) => {
+  const depth = typeof args[1] === 'number' ? args[1] : 1
+  return depth * listOf(args).length + LIST_RESULT
+}
+
+/** Comparing every element with every other; texts and bytes cost a tenth more. */
+const pairwise: CallCost = (args) => {
+  const elements = listOf(args)
+  const [first] = elements
+  if (first === undefined) return LIST_RESULT
+  const factor = typeof first === 'string' || first instanceof Uint8Array ? 2.1 : 2
+  return Math.floor(elements.length * elements.length * factor) + LIST_RESULT
+}
+
+/** The list argument; cel-go's tracker ends the whole run when it is none (an error). */
+function listOf(args: readonly CelResult[]): readonly CelResult[] {
+  const [list] = args
+  if (Array.isArray(list)) return list
+  throw new Stop('evaluation', 'internal error: interface conversion: not a list')
+}
+
+const TRACKED: Readonly<Record<string, CallCost>> = {
+  list_sets_contains_list: product(1),
+  list_sets_intersects_list: product(1),
+  list_sets_equivalent_list: product(2),
+  list_slice: resultSize,
+  lists_range: resultSize,
+  list_reverse: resultSize,
+  list_flatten: flatten,
+  list_flatten_int: flatten,
+  list_distinct: pairwise,
+}
+
+const SORT = /^list_[\w.]+_sort(ByAssociatedKeys)?$/
+
+/** The cost an extension library registers for an overload, or undefined when it registers none. */
+export function extensionCost(overload: string | undefined): CallCost | undefined {
+  if (overload === undefined) return undefined
+  if (Object.hasOwn(TRACKED, overload)) return TRACKED[overload]
+  return SORT.test(overload) ? pairwise : undefined
+}

@@ -1,0 +1,126 @@
+import {
+  byFirst,
+  type CallCost,
+  comparisonCost,
+  defaultCost,
+  one,
+  REGEX,
+  regexMatch,
+  scaled,
+  size,
+  TRAVERSAL,
+} from './cost.ts'
+import { extensionCost } from './cost-extension.ts'
+import {
+  type CelResult,
+  type CelValue,
+  isMap,
+  mapEntries,
+  Opaque,
+  sizeOf,
+  utf8Length,
+} from './values.ts'
+
+/** A named format, as far as cost knows it: the length of the pattern its values are matched with. */
+export interface PatternSized {
+  readonly maxRegexSize: number
+}
+
+const AUTHORIZER_CHECK = 350_000
+
+/** Names of functions that cost 1 whatever they are applied to. */
+const FLAT =
+  'serviceAccount path group resource subresource namespace name allowed reason error errored ' +
+  'masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast ' +
+  'format.named sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor patch ' +
+  'getScheme getHostname getHost getPort getEscapedPath getQuery'
+
+/** Cost of looking at every part of a value: its text in tenths of bytes, its elements one by one. */
+export function traversalCost(value: CelResult | undefined): number {
+  if (typeof value === 'string') return Math.floor(utf8Length(value) * TRAVERSAL)
+  if (value instanceof Uint8Array) return Math.floor(value.length * TRAVERSAL)
+  if (Array.isArray(value)) {
+    let sum = 0
+    for (const element of value) sum += traversalCost(element)
+    return sum
+  }
+  // An error is no map; isMap says so.
+  if (value === undefined || !isMap(value as CelValue)) return 1
+  let sum = 0
+  for (const [key, entry] of mapEntries(value as { [key: string]: CelValue })) {
+    sum += traversalCost(key) + traversalCost(entry)
+  }
+  return sum
+}
+
+const traversal: CallCost = (args) => traversalCost(args[0])
+
+/** A selector is parsed into one requirement for every two characters at most, and each is then checked. */
+const selector: CallCost = (args) => {
+  const length = size(args, 1)
+  return 10 + scaled(length, TRAVERSAL) + 50 * scaled(length, 0.5)
+}
+
+const join: CallCost = (_args, result) => scaled(sizeOf(result), 2 * TRAVERSAL)
+
+const validate: CallCost = (args) => {
+  const format = args[0]
+  const pattern = format instanceof Opaque && 'maxRegexSize' in format ? format.maxRegexSize : 1
+  return scaled(1 + size(args, 1), TRAVERSAL) * scaled(Number(pattern), REGEX)
+}
+
+const containsIp: CallCost = (args) => {
+  const network = size(args, 0)
+  return scaled(network + network, TRAVERSAL) + textCost(args[1])
+}
+
+const containsCidr: CallCost = (args) => {
+  const network = size(args, 0)
+  return scaled(network + network, TRAVERSAL) + scaled(network, TRAVERSAL) + 1 + textCost(args[1])
+}
+
+function textCost(value: CelResult | undefined): number {
+  return typeof value === 'string' ? scaled(sizeOf(value), TRAVERSAL) : 0
+}
+
+const BY_FUNCTION = new Map<string, CallCost>([
+  ...FLAT.split(' ').map((fn): [string, CallCost] => [fn, one]),
+  ...'isSorted sum min max indexOf lastIndexOf includes'
+    .split(' ')
+    .map((fn): [string, CallCost] => [fn, traversal]),
+  ...'url lowerAscii upperAscii substring trim jsonpatch.escapeKey cidr isIP isCIDR ip quantity isQuantity semver isSemver'
+    .split(' ')
+    .map((fn): [string, CallCost] => [fn, byFirst(TRAVERSAL)]),
+  ...'replace split ip.isCanonical'
+    .split(' ')
+    .map((fn): [string, CallCost] => [fn, byFirst(2 * TRAVERSAL)]),
+  ['check', () => AUTHORIZER_CHECK],
+  ['fieldSelector', selector],
+  ['labelSelector', selector],
+  ['join', join],
+  ['find', regexMatch],
+  ['findAll', regexMatch],
+  ['validate', validate],
+  ['containsIP', containsIp],
+  ['containsCIDR', containsCidr],
+])
+
+/** Opaque types whose equality costs 1 when they stand on the left of `==`. */
+function hasFlatEquality(value: CelResult | undefined): boolean {
+  return (
+    value instanceof Opaque &&
+    (value.type.startsWith('kubernetes.') || value.type.startsWith('net.'))
+  )
+}
+
+/** What the API server charges for a call: the extensions' own trackers, then its estimator by function name, then cel-go's table. */
+export function kubernetesCost(fn: string, overload: string | undefined): CallCost {
+  const tracked = extensionCost(overload)
+  if (tracked !== undefined) return tracked
+  if (fn === '_==_') {
+    return (args) =>
+      hasFlatEquality(args[0]) ? 1 : comparisonCost(args[0] ?? null, args[1] ?? null)
+  }
+  if (overload === 'cidr_ip') return one
+  return BY_FUNCTION.get(fn) ?? defaultCost(overload)
+}

@@ -1,0 +1,222 @@
+import { add } from '../arithmetic.ts'
+import { compare, equals } from '../equality.ts'
+import type { Frame } from '../frame.ts'
+import {
+  any,
+  bool,
+  bytes,
+  double,
+  duration,
+  type Guard,
+  type Implementation,
+  int,
+  type Library,
+  list,
+  listOf,
+  overload,
+  string,
+  timestamp,
+  uint,
+} from '../implementation.ts'
+import {
+  CelError,
+  type CelResult,
+  type CelValue,
+  Duration,
+  double as toDouble,
+  typeName,
+  Uint,
+} from '../values.ts'
+
+/** Element types that have an order, by the name cel-go puts into overload ids. */
+const ORDERED: readonly [string, Guard][] = [
+  ['int', int],
+  ['uint', uint],
+  ['double', double],
+  ['bool', bool],
+  ['duration', duration],
+  ['timestamp', timestamp],
+  ['string', string],
+  ['bytes', bytes],
+]
+
+const ZEROS: readonly [string, Guard, CelValue][] = [
+  ['int', int, 0],
+  ['uint', uint, new Uint(0n)],
+  ['double', double, toDouble(0)],
+  ['duration', duration, new Duration(0n)],
+]
+
+function isSorted(values: CelValue[]): CelResult {
+  let previous: CelValue | undefined
+  for (const value of values) {
+    if (previous !== undefined) {
+      const order = compare(previous, value)
+      if (order instanceof CelError) return order
+      if (order > 0) return false
+    }
+    previous = value
+  }
+  return true
+}
+
+function sum(zero: CelValue) {
+  return (values: CelValue[]): CelResult => {
+    let total = zero
+    for (const value of values) {
+      const next = add(total, value)
+      if (next instanceof CelError) return next
+      total = next
+    }
+    return total
+  }
+}
+
+/** The first of the least (`sign` 1) or greatest (`sign` -1) elements. */
+function extreme(name: string, sign: 1 | -1) {
+  return (values: CelValue[]): CelResult => {
+    let best: CelValue | undefined
+    for (const value of values) {
+      if (best === undefined) {
+        best = value
+        continue
+      }
+      const order = compare(best, value)
+      if (order instanceof CelError) return order
+      if (order * sign > 0) best = value
+    }
+    return best ?? new CelError(`${name} called on empty list`)
+  }
+}
+
+function indexOf(values: CelValue[], wanted: CelValue): number {
+  return values.findIndex((value) => equals(wanted, value))
+}
+
+function lastIndexOf(values: CelValue[], wanted: CelValue): number {
+  return values.findLastIndex((value) => equals(wanted, value))
+}
+
+function includes(value: CelValue, wanted: CelValue): boolean {
+  if (!Array.isArray(value)) return equals(value, wanted)
+  return value.some((element) => equals(element, wanted))
+}
+
+function perType(
+  types: readonly [string, Guard, CelValue?][],
+  make: (name: string, guard: Guard, zero: CelValue) => [string, Implementation],
+): Library {
+  return Object.fromEntries(types.map(([name, guard, zero]) => make(name, guard, zero ?? null)))
+}
+
+/** The API server's list functions. */
+export const kubernetesLists: Library = {
+  ...perType(ORDERED, (name, guard) => [
+    `list_${name}_is_sorted_bool`,
+    overload('isSorted', [listOf(guard)], isSorted),
+  ]),
+  ...perType(ZEROS, (name, guard, zero) => [
+    `list_${name}_sum_${name}`,
+    overload('sum', [listOf(guard)], sum(zero)),
+  ]),
+  ...perType(ORDERED, (name, guard) => [
+    `list_${name}_min_${name}`,
+    overload('min', [listOf(guard)], extreme('min', 1)),
+  ]),
+  ...perType(ORDERED, (name, guard) => [
+    `list_${name}_max_${name}`,
+    overload('max', [listOf(guard)], extreme('max', -1)),
+  ]),
+  list_a_index_of_int: overload('indexOf', [list, any], indexOf),
+  list_a_last_index_of_int: overload('lastIndexOf', [list, any], lastIndexOf),
+  list_includes_dyn_dyn: overload('includes', [any, any], includes),
+}
+
+const MAX_RANGE = 1_000_000
+
+function slice(values: CelValue[], start: number | bigint, end: number | bigint): CelResult {
+  const failed = `cannot slice(${start}, ${end}),`
+  if (start < 0 || end < 0) return new CelError(`${failed} negative indexes not supported`)
+  if (start > end) {
+    return new CelError(`${failed} start index must be less than or equal to end index`)
+  }
+  if (values.length < end) return new CelError(`${failed} list is length ${values.length}`)
+  return values.slice(Number(start), Number(end))
+}
+
+function flatten(values: CelValue[], depth: number | bigint): CelResult {
+  if (depth < 0) return new CelError('level must be non-negative')
+  return flattened(values, Number(depth))
+}
+
+function flattened(values: CelValue[], depth: number): CelValue[] {
+  const out: CelValue[] = []
+  for (const value of values) {
+    if (!Array.isArray(value) || depth === 0) out.push(value)
+    else for (const inner of flattened(value, depth - 1)) out.push(inner)
+  }
+  return out
+}
+
+/** `[0, 1, …, n - 1]`. A list past the per-call cost limit is never made: its cost would end the run. */
+function range(count: number | bigint, frame: Frame): CelResult {
+  if (count > MAX_RANGE) frame.spend(Number(count))
+  const length = Math.max(0, Number(count))
+  return Array.from({ length }, (_, index) => index)
+}
+
+function distinct(values: CelValue[]): CelValue[] {
+  const out: CelValue[] = []
+  for (const value of values) if (!out.some((kept) => equals(kept, value))) out.push(value)
+  return out
+}
+
+/** The values in the order of their keys; keys must be of one type that has an order. */
+function sortBy(values: CelValue[], keys: CelValue[]): CelResult {
+  if (values.length !== keys.length) {
+    return new CelError(
+      `@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got ${values.length} and ${keys.length} elements respectively`,
+    )
+  }
+  const [first] = keys
+  if (first === undefined) return []
+  if (compare(first, first) instanceof CelError) {
+    return new CelError('list elements must be comparable')
+  }
+  const type = typeName(first)
+  if (keys.some((key) => typeName(key) !== type)) {
+    return new CelError('list elements must have the same type')
+  }
+  return sorted(values, keys)
+}
+
+function sorted(values: CelValue[], keys: CelValue[]): CelValue[] {
+  const order = keys.map((_, index) => index)
+  // Every index is one of the keys and values, and all keys have an order.
+  order.sort((a, b) => compare(keys[a] as CelValue, keys[b] as CelValue) as number)
+  return order.map((index) => values[index] as CelValue)
+}
+
+/** Name of an element type in the overload ids of cel-go's list library. */
+function runtimeName(name: string): string {
+  if (name === 'duration') return 'google.protobuf.Duration'
+  return name === 'timestamp' ? 'google.protobuf.Timestamp' : name
+}
+
+/** cel-go's list library. */
+export const listExtension: Library = {
+  list_slice: overload('slice', [list, int, int], slice),
+  list_flatten: overload('flatten', [list], (values) => flattened(values, 1)),
+  list_flatten_int: overload('flatten', [list, int], flatten),
+  lists_range: overload('lists.range', [int], range),
+  list_reverse: overload('reverse', [list], (values) => values.toReversed()),
+  list_distinct: overload('distinct', [list], distinct),
+  ...perType(ORDERED, (name, guard) => [
+    `list_${runtimeName(name)}_sort`,
+    overload('sort', [listOf(guard)], (values) => sortBy(values, values)),
+  ]),
+  ...perType(ORDERED, (name, guard) => [
+    `list_${runtimeName(name)}_sortByAssociatedKeys`,
+    overload('@sortByAssociatedKeys', [list, listOf(guard)], sortBy),
+  ]),
+}

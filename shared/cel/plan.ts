@@ -1,0 +1,427 @@
+import type {
+  CallNode,
+  FoldNode,
+  IdentNode,
+  ListNode,
+  MapNode,
+  Node,
+  SelectNode,
+  StructNode,
+} from './ast.ts'
+import {
+  type Attribute,
+  addQualifier,
+  invalidKey,
+  type Qualifier,
+  resolver,
+  type Step,
+} from './attribute.ts'
+import {
+  BINARY,
+  binaryStep,
+  boundStep,
+  dispatchStep,
+  equalityStep,
+  logicalStep,
+  notStrictlyFalseStep,
+  UNARY,
+  unaryStep,
+} from './call.ts'
+import { constValue, listStep, mapStep, messageStep } from './construct.ts'
+import { type CallCost, defaultCost } from './cost.ts'
+import { kubernetesCost } from './cost-kubernetes.ts'
+import { accumulatorRead, foldStep } from './fold.ts'
+import { Frame, noSuchOverload } from './frame.ts'
+import type { Implementation, Library } from './implementation.ts'
+import { membershipStep } from './membership.ts'
+import { Program } from './program.ts'
+import { regexStep } from './regex-call.ts'
+import type { CheckedExpression, Profile, RegexEngine } from './types.ts'
+import { CelError, type CelResult, Optional, TypeValue } from './values.ts'
+
+/** What a program is planned with. */
+export interface PlanOptions {
+  /** Decides the cost model and whether constants are folded. */
+  profile: Profile
+  /** Everything the expression may call beyond the operators: `kubernetesLibrary`, `kyvernoLibrary`, `specLibrary`, with host functions added. */
+  implementations: Library
+  /** Needed when the expression has a regular expression. */
+  regex?: RegexEngine
+}
+
+export type PlanResult = { ok: true; program: Program } | { ok: false; message: string }
+
+/**
+ * A program for a checked expression: one closure per node, cost added in place. Constants are folded as cel-go's optimiser
+ * folds them, so what it would refuse when the program is made (`int('x')`, a bad pattern) is refused here.
+ */
+export function plan(checked: CheckedExpression, options: PlanOptions): PlanResult {
+  try {
+    const planner = new Planner(options)
+    const step = stepOf(planner.plan(checked.ast), planner.presenceCost)
+    return { ok: true, program: new Program(checked, step, planner.slots) }
+  } catch (thrown) {
+    if (thrown instanceof PlanFault) return { ok: false, message: thrown.message }
+    throw thrown
+  }
+}
+
+/** Why no program can be made. */
+class PlanFault {
+  readonly message: string
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+/** A planned node: cel-go's distinction between constants, attributes (which selections extend) and the rest. */
+type Planned =
+  | { kind: 'const'; value: CelResult }
+  | { kind: 'attribute'; attribute: Attribute; test?: true }
+  | { kind: 'step'; step: Step }
+
+/** The step that evaluates a planned node as a whole and pays for it. */
+function stepOf(planned: Planned, presenceCost: 0 | 1): Step {
+  if (planned.kind === 'step') return planned.step
+  if (planned.kind === 'const') {
+    const { value } = planned
+    return () => value
+  }
+  const resolve = resolver(planned.attribute)
+  const own = planned.attribute.root.kind === 'conditional' ? 0 : 1
+  const cost = planned.test === true ? own - 1 + presenceCost : own
+  const test = planned.test === true
+  return (frame) => {
+    const value = resolve(frame)
+    frame.spend(cost)
+    return test && value instanceof Optional ? value.value !== undefined : value
+  }
+}
+
+const CONVERSIONS = new Set(
+  'bool bytes double duration dyn int string timestamp type uint'.split(' '),
+)
+
+/** Names that stand for types when no variable has them. */
+const TYPE_NAMES = new Map<string, TypeValue>(
+  (
+    'bool bytes double dyn int list map null_type string type uint optional_type ' +
+    'google.protobuf.Timestamp google.protobuf.Duration'
+  )
+    .split(' ')
+    .map((name) => [name, new TypeValue(name)]),
+)
+
+type Scope = ReadonlyMap<string, Step>
+
+class Planner {
+  slots = 0
+  readonly presenceCost: 0 | 1
+  readonly #options: PlanOptions
+  readonly #optimize: boolean
+  readonly #byFunction = new Map<string, Implementation[]>()
+  #scope: Scope = new Map()
+
+  constructor(options: PlanOptions) {
+    this.#options = options
+    this.#optimize = options.profile !== 'spec'
+    this.presenceCost = options.profile === 'spec' ? 1 : 0
+    for (const impl of Object.values(options.implementations)) {
+      const known = this.#byFunction.get(impl.fn)
+      if (known === undefined) this.#byFunction.set(impl.fn, [impl])
+      else known.push(impl)
+    }
+  }
+
+  plan(node: Node): Planned {
+    switch (node.k) {
+      case 'const':
+        return { kind: 'const', value: constValue(node.value) }
+      case 'ident':
+        return this.#ident(node)
+      case 'select':
+        return this.#select(node)
+      case 'call':
+        return this.#call(node)
+      case 'list':
+        return this.#list(node)
+      case 'map':
+        return this.#map(node)
+      case 'struct':
+        return this.#struct(node)
+      default:
+        return this.#fold(node)
+    }
+  }
+
+  #step(node: Node): Step {
+    return stepOf(this.plan(node), this.presenceCost)
+  }
+
+  #ident(node: IdentNode): Planned {
+    const local = this.#scope.get(node.name)
+    if (local !== undefined) {
+      return {
+        kind: 'attribute',
+        attribute: { root: { kind: 'local', read: local }, qualifiers: [] },
+      }
+    }
+    const type = TYPE_NAMES.get(node.name)
+    if (type !== undefined) return { kind: 'const', value: type }
+    const attribute: Attribute = { root: { kind: 'name', name: node.name }, qualifiers: [] }
+    return { kind: 'attribute', attribute }
+  }
+
+  #select(node: SelectNode): Planned {
+    const attribute = this.#attribute(this.plan(node.operand))
+    const test = node.test === true
+    addQualifier(attribute, { kind: 'key', key: node.field, optional: false, test })
+    return test ? { kind: 'attribute', attribute, test: true } : { kind: 'attribute', attribute }
+  }
+
+  /** The node as something selections can be added to. */
+  #attribute(planned: Planned): Attribute {
+    if (planned.kind === 'attribute' && planned.test === undefined) return planned.attribute
+    const step = stepOf(planned, this.presenceCost)
+    return { root: { kind: 'relative', step }, qualifiers: [] }
+  }
+
+  #index(operand: Node, index: Node, optional: boolean): Planned {
+    const attribute = this.#attribute(this.plan(operand))
+    addQualifier(attribute, this.#qualifier(this.plan(index), optional))
+    return { kind: 'attribute', attribute }
+  }
+
+  #qualifier(key: Planned, optional: boolean): Qualifier {
+    if (key.kind !== 'const') return { kind: 'computed', key: this.#attribute(key), optional }
+    if (key.value instanceof CelError) throw new PlanFault(key.value.message)
+    const fault = invalidKey(key.value)
+    if (fault !== undefined) throw new PlanFault(fault.message)
+    return { kind: 'key', key: key.value, optional, test: false }
+  }
+
+  #list(node: ListNode): Planned {
+    const elements = node.elements.map((element) => this.plan(element))
+    const steps = elements.map((element) => stepOf(element, this.presenceCost))
+    return this.#folded(elements, listStep(steps, new Set(node.optional)))
+  }
+
+  #map(node: MapNode): Planned {
+    const parts: Planned[] = []
+    const entries = node.entries.map((entry) => {
+      const key = this.plan(entry.key)
+      const value = this.plan(entry.value)
+      parts.push(key, value)
+      return {
+        key: stepOf(key, this.presenceCost),
+        value: stepOf(value, this.presenceCost),
+        optional: entry.optional === true,
+      }
+    })
+    return this.#folded(parts, mapStep(entries))
+  }
+
+  /** A literal of nothing but constants is a constant where the optimiser runs. */
+  #folded(parts: readonly Planned[], step: Step): Planned {
+    if (!this.#optimize || !parts.every((part) => part.kind === 'const')) {
+      return { kind: 'step', step }
+    }
+    return { kind: 'const', value: step(emptyFrame()) }
+  }
+
+  #struct(node: StructNode): Planned {
+    const fields = node.fields.map((field) => ({
+      name: field.name,
+      value: this.#step(field.value),
+      optional: field.optional === true,
+    }))
+    return { kind: 'step', step: messageStep(node.name, fields) }
+  }
+
+  #fold(node: FoldNode): Planned {
+    const accu = this.slots++
+    const first = this.slots++
+    const second = node.iterVar2 === undefined ? undefined : this.slots++
+    const init = this.#step(node.accuInit)
+    const range = this.#step(node.range)
+    const outer = this.#scope
+    const accuScope = new Map(outer).set(node.accuVar, accumulatorRead(accu, init))
+    const inner = new Map(accuScope).set(node.iterVar, localRead(first))
+    if (node.iterVar2 !== undefined && second !== undefined)
+      inner.set(node.iterVar2, localRead(second))
+    this.#scope = inner
+    const condition = this.#step(node.condition)
+    const step = this.#step(node.step)
+    this.#scope = accuScope
+    const result = this.#step(node.result)
+    this.#scope = outer
+    const parts = { range, init, condition, step, result, accu, first }
+    return { kind: 'step', step: foldStep(second === undefined ? parts : { ...parts, second }) }
+  }
+
+  #call(node: CallNode): Planned {
+    const operands = node.target === undefined ? node.args : [node.target, ...node.args]
+    const [first, second] = operands
+    if (first !== undefined && second !== undefined) {
+      if (node.fn === '_[_]') return this.#index(first, second, false)
+      if (node.fn === '_?._' || node.fn === '_[?_]') return this.#index(first, second, true)
+    }
+    const args = operands.map((operand) => this.plan(operand))
+    if (node.fn === '_?_:_') return this.#conditional(args)
+    const steps = args.map((arg) => stepOf(arg, this.presenceCost))
+    return this.#operator(node, args, steps) ?? this.#function(node, args, steps)
+  }
+
+  #conditional(args: readonly Planned[]): Planned {
+    const [condition, truthy, falsy] = args
+    if (condition === undefined || truthy === undefined || falsy === undefined) {
+      throw new PlanFault('_?_:_ takes three arguments')
+    }
+    const attribute: Attribute = {
+      root: {
+        kind: 'conditional',
+        condition: stepOf(condition, this.presenceCost),
+        truthy: this.#branch(truthy),
+        falsy: this.#branch(falsy),
+      },
+      qualifiers: [],
+    }
+    return { kind: 'attribute', attribute }
+  }
+
+  /** A branch of a conditional: an attribute is used as it is, so its own step is free there. */
+  #branch(planned: Planned): Attribute {
+    if (planned.kind === 'attribute') return planned.attribute
+    return { root: { kind: 'relative', step: stepOf(planned, this.presenceCost) }, qualifiers: [] }
+  }
+
+  #operator(node: CallNode, args: readonly Planned[], steps: readonly Step[]): Planned | undefined {
+    const [left, right] = steps
+    if (left === undefined) return undefined
+    if (node.fn === '_&&_') return { kind: 'step', step: logicalStep(steps, false) }
+    if (node.fn === '_||_') return { kind: 'step', step: logicalStep(steps, true) }
+    if (node.fn === '@not_strictly_false') return { kind: 'step', step: notStrictlyFalseStep(left) }
+    if (right === undefined) {
+      const run = Object.hasOwn(UNARY, node.fn) ? UNARY[node.fn] : undefined
+      return run && { kind: 'step', step: unaryStep(run, left, this.#cost(node)) }
+    }
+    if (steps.length !== 2) return undefined
+    if (node.fn === '_==_') {
+      const cost = this.#options.profile === 'spec' ? undefined : kubernetesCost('_==_', 'equals')
+      return { kind: 'step', step: equalityStep(left, right, false, cost) }
+    }
+    if (node.fn === '_!=_')
+      return { kind: 'step', step: equalityStep(left, right, true, undefined) }
+    const run = Object.hasOwn(BINARY, node.fn) ? BINARY[node.fn] : undefined
+    if (run === undefined) return optionalOperator(node, left, right)
+    return (
+      this.#membership(node, args, left) ?? {
+        kind: 'step',
+        step: binaryStep(run, left, right, this.#cost(node)),
+      }
+    )
+  }
+
+  /** `x in [constants]` under the optimiser. */
+  #membership(node: CallNode, args: readonly Planned[], left: Step): Planned | undefined {
+    const list = args[1]
+    if (!this.#optimize || resolved(node) !== 'in_list' || list?.kind !== 'const') return undefined
+    if (!Array.isArray(list.value)) return undefined
+    if (list.value.length === 0) return { kind: 'const', value: false }
+    const step = membershipStep(left, list.value)
+    return step && { kind: 'step', step }
+  }
+
+  #function(node: CallNode, args: readonly Planned[], steps: readonly Step[]): Planned {
+    const candidates = this.#candidates(node, steps.length)
+    const [impl] = candidates
+    if (impl === undefined) throw new PlanFault(`no such overload: ${node.fn}`)
+    const cost = this.#cost(node)
+    if (impl.regex !== undefined) {
+      return { kind: 'step', step: this.#regex(impl, impl.regex, args, steps, cost) }
+    }
+    const bound = candidates.length === 1 && impl.variadic === undefined && steps.length <= 2
+    const step = bound
+      ? boundStep(impl, steps, cost)
+      : dispatchStep(node.fn, candidates, steps, cost)
+    if (!this.#optimize || !CONVERSIONS.has(node.fn) || args.length !== 1)
+      return { kind: 'step', step }
+    return args[0]?.kind === 'const' ? this.#converted(step) : { kind: 'step', step }
+  }
+
+  /** A conversion of a constant is a constant; when it fails there is no program. */
+  #converted(step: Step): Planned {
+    const value = step(emptyFrame())
+    if (value instanceof CelError) throw new PlanFault(value.message)
+    return { kind: 'const', value }
+  }
+
+  #candidates(node: CallNode, arity: number): readonly Implementation[] {
+    const overload = resolved(node)
+    const { implementations } = this.#options
+    if (overload !== undefined && Object.hasOwn(implementations, overload)) {
+      const impl = implementations[overload]
+      if (impl !== undefined) return [impl]
+    }
+    const all = this.#byFunction.get(node.fn) ?? []
+    return all.filter((impl) => impl.args.length === arity)
+  }
+
+  #regex(
+    impl: Implementation,
+    index: number,
+    args: readonly Planned[],
+    steps: readonly Step[],
+    cost: CallCost,
+  ): Step {
+    const { regex } = this.#options
+    if (regex === undefined) throw new PlanFault(`${impl.fn} needs the regex engine`)
+    const pattern = args[index]
+    if (!this.#optimize || pattern?.kind !== 'const' || typeof pattern.value !== 'string') {
+      return regexStep(impl, index, regex, undefined, steps, cost)
+    }
+    const compiled = compilePattern(regex, pattern.value)
+    return regexStep(impl, index, regex, compiled, steps, cost)
+  }
+
+  #cost(node: CallNode): CallCost {
+    const overload = resolved(node)
+    if (this.#options.profile === 'spec') return defaultCost(overload)
+    return kubernetesCost(node.fn, overload)
+  }
+}
+
+function compilePattern(engine: RegexEngine, pattern: string) {
+  try {
+    return engine.compile(pattern)
+  } catch (thrown) {
+    throw new PlanFault(thrown instanceof Error ? thrown.message : String(thrown))
+  }
+}
+
+/** The overload id of a call the checker resolved to one overload. */
+function resolved(node: CallNode): string | undefined {
+  return node.overloads?.length === 1 ? node.overloads[0] : undefined
+}
+
+function localRead(slot: number): Step {
+  return (frame) => frame.locals[slot] ?? null
+}
+
+function emptyFrame(): Frame {
+  return new Frame({}, 0, { limit: Number.POSITIVE_INFINITY })
+}
+
+/** `a.or(b)` and `a.orValue(b)`: free, and `b` is evaluated only when `a` is absent. */
+function optionalOperator(node: CallNode, left: Step, right: Step): Planned | undefined {
+  if (node.fn !== 'or' && node.fn !== 'orValue') return undefined
+  const unwrap = node.fn === 'orValue'
+  const step: Step = (frame) => {
+    const value = left(frame)
+    if (value instanceof CelError) return value
+    if (!(value instanceof Optional)) return noSuchOverload(node.fn)
+    if (value.value === undefined) return right(frame)
+    return unwrap ? value.value : value
+  }
+  return { kind: 'step', step }
+}

@@ -1,0 +1,25 @@
+import { JsonDouble } from '../json.ts'
+import {
+  type CelValue,
+  Duration,
+  isMap,
+  Message,
+  mapSize,
+  Optional,
+  Timestamp,
+  Uint,
+} from './values.ts'
+
+/** True for the zero value of a type: false, 0, "", empty, null, an absent optional, the epoch. */
+export function isZero(value: CelValue): boolean {
+  if (value === null || value === false || value === '') return true
+  // Loose equality: 0, -0 and 0n are all zero.
+  if (typeof value === 'number' || typeof value === 'bigint') return Number(value) === 0
+  if (value instanceof JsonDouble) return value.value === 0
+  if (value instanceof Uint) return value.value === 0n
+  if (Array.isArray(value) || value instanceof Uint8Array) return value.length === 0
+  if (value instanceof Duration || value instanceof Timestamp) return value.ns === 0n
+  if (value instanceof Optional) return value.value === undefined
+  if (value instanceof Message) return value.fields.size === 0
+  return typeof value === 'object' && isMap(value) && mapSize(value) === 0
+}
