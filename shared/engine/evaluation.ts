@@ -1,0 +1,146 @@
+import type { Host } from '../cel/types.ts'
+import { MAX_SETTLE_ROUNDS } from '../limits.ts'
+import { type EvaluationResult, evaluate, matchConditions } from '../policy/evaluate.ts'
+import type { PreparedPolicy } from '../policy/prepare.ts'
+import type { Subject } from '../policy/subject.ts'
+import { type Bound, type CallLedger, describe, type Inconclusive } from './calls.ts'
+import type { Inquiry } from './inquiry.ts'
+
+/** A signature check that did not help, and why: for the people who read the denial. */
+export interface Reason {
+  image: string
+  attestor: string
+  reason: string
+}
+
+/** What one applied policy found, `required` not asked yet. */
+export interface Finding {
+  prepared: PreparedPolicy
+  status: 'pass' | 'fail' | 'error'
+  message: string
+  auditAnnotations: Readonly<Record<string, string>>
+  /** The matched images, empty where they could not be found out. */
+  images: readonly string[]
+  reasons: readonly Reason[]
+  failedOpen?: true
+}
+
+/** The policies of a request that are to be applied, and what those said whose match conditions could not be evaluated. */
+export interface Applied {
+  policies: readonly PreparedPolicy[]
+  findings: readonly Finding[]
+}
+
+/** Evaluates match conditions: policies without a match are gone, those that could not tell already have their finding. */
+export function applyConditions(policies: readonly PreparedPolicy[], subject: Subject): Applied {
+  const applied: PreparedPolicy[] = []
+  const findings: Finding[] = []
+  for (const prepared of policies) {
+    const result = matchConditions(prepared, subject)
+    if (result.status === 'matched') applied.push(prepared)
+    else if (result.status === 'error') findings.push(finding(prepared, 'error', result.message))
+    else if (result.status === 'failed-open') {
+      findings.push({ ...finding(prepared, 'pass', result.message), failedOpen: true })
+    }
+  }
+  return { policies: applied, findings }
+}
+
+/**
+ * Evaluates the policies to their end. Each round runs every policy that still waits, then everything they asked for is found out
+ * together, at most `MAX_SETTLE_ROUNDS` times. Never throws.
+ */
+export async function evaluateAll(
+  policies: readonly PreparedPolicy[],
+  subject: Subject,
+  ledger: CallLedger,
+  inquiry: Inquiry,
+): Promise<Finding[]> {
+  const findings = new Map<PreparedPolicy, Finding>()
+  for (let round = 0; round < MAX_SETTLE_ROUNDS; round++) {
+    for (const prepared of policies) {
+      if (findings.has(prepared)) continue
+      const found = evaluateOnce(prepared, subject, ledger)
+      if (found !== undefined) findings.set(prepared, found)
+    }
+    const questions = ledger.takePending()
+    if (findings.size === policies.length) break
+    await inquiry.settle(questions, ledger)
+  }
+  return policies.map((prepared) => {
+    const found = findings.get(prepared)
+    const endless = `failed to evaluate policy: image functions depend on each other more than ${MAX_SETTLE_ROUNDS} deep`
+    return found ?? finding(prepared, 'error', endless)
+  })
+}
+
+/**
+ * One evaluation, or undefined while it waits. Where a signature could not be checked beside others that verified, the policy is
+ * evaluated with it counted as bad and as good: only what it says either way is an answer.
+ */
+function evaluateOnce(
+  prepared: PreparedPolicy,
+  subject: Subject,
+  ledger: CallLedger,
+): Finding | undefined {
+  const seen: Inconclusive[] = []
+  const low = evaluate(prepared, subject, hostOf(prepared, ledger, 'low', seen))
+  if (low.status === 'pending') return undefined
+  if (seen.length === 0) return toFinding(prepared, low, ledger)
+  const high = evaluate(prepared, subject, hostOf(prepared, ledger, 'high', seen))
+  if (high.status === 'pending') return undefined
+  if (low.status === high.status) return toFinding(prepared, low, ledger)
+  return {
+    ...finding(prepared, 'error', `failed to evaluate policy: could not verify ${describe(seen)}`),
+    reasons: reasonsOf(prepared, imagesIn(low), ledger),
+    images: imagesIn(low),
+  }
+}
+
+function hostOf(
+  prepared: PreparedPolicy,
+  ledger: CallLedger,
+  bound: Bound,
+  seen: Inconclusive[],
+): Host {
+  return (call) => ledger.answer(prepared.policy, call, bound, seen)
+}
+
+function toFinding(
+  prepared: PreparedPolicy,
+  result: Exclude<EvaluationResult, { status: 'pending' }>,
+  ledger: CallLedger,
+): Finding {
+  if (result.status === 'error') return finding(prepared, 'error', result.message)
+  const { status, message, auditAnnotations, images } = result
+  const reasons = status === 'pass' ? [] : reasonsOf(prepared, images, ledger)
+  return { prepared, status, message, auditAnnotations, images, reasons }
+}
+
+/** Why signatures of the matched images did not count, where any was looked at. */
+function reasonsOf(
+  { policy }: PreparedPolicy,
+  images: readonly string[],
+  ledger: CallLedger,
+): Reason[] {
+  const reasons: Reason[] = []
+  for (const image of images) {
+    for (const { name } of policy.attestors) {
+      const settled = ledger.signature(policy, image, name)
+      if (settled?.status === 'rejected') {
+        reasons.push({ image, attestor: name, reason: settled.reason })
+      } else if (settled?.status === 'inconclusive') {
+        reasons.push({ image, attestor: name, reason: settled.error.message })
+      }
+    }
+  }
+  return reasons
+}
+
+function imagesIn(result: EvaluationResult): readonly string[] {
+  return 'images' in result ? result.images : []
+}
+
+function finding(prepared: PreparedPolicy, status: Finding['status'], message: string): Finding {
+  return { prepared, status, message, auditAnnotations: {}, images: [], reasons: [] }
+}

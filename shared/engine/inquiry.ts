@@ -1,0 +1,128 @@
+import type { Cache } from '../cache.ts'
+import { type AdmissionError, toAdmissionError } from '../errors.ts'
+import { parseReference } from '../image/reference.ts'
+import type { JsonValue } from '../json.ts'
+import { FACT_TTL_MS } from '../limits.ts'
+import type { RegistryClient, RegistrySession, ResolvedImage } from '../registry/types.ts'
+import type { Verification, Verifier } from '../signature/types.ts'
+import type { CallLedger, Question } from './calls.ts'
+import { imageData } from './image-data.ts'
+
+/** The parts that talk to the outside. Loaded when the first question needs them: a covering seal needs neither. */
+export interface Live {
+  registry: RegistryClient
+  verifier: Verifier
+}
+
+export interface InquiryOptions {
+  cluster: string
+  signal: AbortSignal
+  live: () => Promise<Live>
+  /** Verified pairs of pinned images, across requests of one isolate. */
+  verified: Cache<Verification & { status: 'verified' }>
+  now: () => number
+}
+
+/**
+ * Finds out what the ledger's programs asked for: one registry session for the request, every question at once (the session
+ * itself keeps to six calls at a time). Never throws: a question that could not be answered is settled as inconclusive.
+ */
+export class Inquiry {
+  readonly #options: InquiryOptions
+  #session: RegistrySession | undefined
+  #verifier: Verifier | undefined
+  #kmsCallsBefore = 0
+  #cacheHits = 0
+
+  constructor(options: InquiryOptions) {
+    this.#options = options
+  }
+
+  /** Outside calls of this request so far, for its record. */
+  get calls(): { registry: number; kms: number; cacheHits: number } {
+    return {
+      registry: this.#session?.calls ?? 0,
+      kms: (this.#verifier?.kmsCalls ?? 0) - this.#kmsCallsBefore,
+      cacheHits: this.#cacheHits,
+    }
+  }
+
+  /** The manifest descriptor of an image string, resolved once per request. Throws AdmissionError. */
+  async resolve(image: string): Promise<ResolvedImage> {
+    const session = await this.#open()
+    return session.resolve(parseReference(image))
+  }
+
+  async settle(questions: readonly Question[], ledger: CallLedger): Promise<void> {
+    await Promise.all(
+      questions.map(async (question) => {
+        if (question.kind === 'data')
+          ledger.settleData(question.image, await this.#data(question.image))
+        else ledger.settleSignature(question, await this.#signature(question))
+      }),
+    )
+  }
+
+  async #signature(question: Question & { kind: 'signature' }): Promise<Verification> {
+    const { policy, image } = question
+    const attestor = policy.attestors.find((candidate) => candidate.name === question.attestor)
+    try {
+      if (attestor === undefined) throw new TypeError(`no attestor ${question.attestor}`)
+      const { cluster, signal, verified, now } = this.#options
+      const key = pinnedKey(cluster, policy.hash, attestor.hash, image)
+      const known = key === undefined ? undefined : verified.get(key, now())
+      if (known !== undefined) {
+        this.#cacheHits++
+        return known
+      }
+      const resolved = await this.resolve(image)
+      const { verifier } = await this.#live()
+      const registry = await this.#open()
+      const result = await verifier.verifyImage(resolved, attestor, { cluster, registry, signal })
+      if (key !== undefined && result.status === 'verified') {
+        verified.set(key, result, now() + FACT_TTL_MS)
+      }
+      return result
+    } catch (thrown) {
+      const error = toAdmissionError(thrown, `verifying ${image}`)
+      return error.code === 'REGISTRY_NOT_FOUND'
+        ? { status: 'rejected', reason: error.message, candidates: [] }
+        : { status: 'inconclusive', error, candidates: [] }
+    }
+  }
+
+  async #data(image: string): Promise<JsonValue | AdmissionError> {
+    try {
+      return await imageData(await this.resolve(image), await this.#open())
+    } catch (thrown) {
+      return toAdmissionError(thrown, `reading the data of ${image}`)
+    }
+  }
+
+  async #live(): Promise<Live> {
+    const live = await this.#options.live()
+    if (this.#verifier === undefined) {
+      this.#verifier = live.verifier
+      this.#kmsCallsBefore = live.verifier.kmsCalls
+    }
+    return live
+  }
+
+  async #open(): Promise<RegistrySession> {
+    const { registry } = await this.#live()
+    this.#session ??= registry.session(this.#options.signal)
+    return this.#session
+  }
+}
+
+/** A cache key for an image that is pinned to a digest; a tag may move, so it has none. */
+function pinnedKey(
+  cluster: string,
+  policyHash: string,
+  attestorHash: string,
+  image: string,
+): string | undefined {
+  return image.includes('@sha256:')
+    ? JSON.stringify([cluster, policyHash, attestorHash, image])
+    : undefined
+}

@@ -1,0 +1,53 @@
+import type { JsonPatchOperation } from '../admission/types.ts'
+import { toAdmissionError } from '../errors.ts'
+import { isPinned, pinPatches } from '../image/pin.ts'
+import { imagesOf } from '../policy/images.ts'
+import type { PreparedPolicy } from '../policy/prepare.ts'
+import type { Subject } from '../policy/subject.ts'
+import type { Inquiry } from './inquiry.ts'
+
+/** Digests appended to images, and the images for which that was not possible. */
+export interface Pinning {
+  patches: JsonPatchOperation[]
+  /** Image → Kyverno's text for a digest that could not be resolved. */
+  failures: ReadonlyMap<string, string>
+}
+
+/**
+ * Pins every image without a digest that a policy with `mutateDigest` is about, each to what its tag means now. Only images of Pod
+ * specs have a place to write to; what a custom extractor finds is left as it is (image-validating-policy.md 3.5).
+ */
+export async function pinImages(
+  policies: readonly PreparedPolicy[],
+  subject: Subject,
+  inquiry: Inquiry,
+): Promise<Pinning> {
+  const { extraction } = subject
+  if (extraction.status === 'error') return { patches: [], failures: new Map() }
+  const places = extraction.found.images
+  const present = new Set(places.map(({ image }) => image))
+  const wanted = new Set(
+    policies.flatMap((prepared) =>
+      imagesToPin(prepared, subject).filter((image) => present.has(image)),
+    ),
+  )
+  const digests = new Map<string, string>()
+  const failures = new Map<string, string>()
+  await Promise.all(
+    [...wanted].map(async (image) => {
+      try {
+        digests.set(image, (await inquiry.resolve(image)).descriptor.digest)
+      } catch (thrown) {
+        const { message } = toAdmissionError(thrown, 'resolving')
+        failures.set(image, `failed to resolve digest for image ${image}: ${message}`)
+      }
+    }),
+  )
+  return { patches: pinPatches(places, digests), failures }
+}
+
+function imagesToPin(prepared: PreparedPolicy, subject: Subject): readonly string[] {
+  if (!prepared.policy.mutateDigest) return []
+  const images = imagesOf(prepared, subject)
+  return images.status === 'error' ? [] : images.all.filter((image) => !isPinned(image))
+}

@@ -1,0 +1,49 @@
+import { pinnedDigest } from '../image/pin.ts'
+import type { PolicyResult } from '../policy/decide.ts'
+import type { Finding } from './evaluation.ts'
+import type { SealUse } from './hand-over.ts'
+import type { Inquiry } from './inquiry.ts'
+
+/** Reasons given as warnings on one denial: enough to act on, few enough to read. */
+const MAX_REASON_WARNINGS = 5
+
+/** The findings as `policy/decide.ts` takes them. */
+export function toResults(findings: readonly Finding[]): PolicyResult[] {
+  return findings.map(({ prepared, status, message, auditAnnotations, failedOpen }) => ({
+    policy: prepared.policy.name,
+    validationActions: prepared.policy.validationActions,
+    status,
+    message,
+    auditAnnotations,
+    ...(failedOpen ? { failedOpen } : {}),
+  }))
+}
+
+/** Why signatures did not count, one warning each: the policy's own message says what it wants, not what was found. */
+export function warningsOf(findings: readonly Finding[]): string[] {
+  const reasons = findings.flatMap((finding) => (finding.status === 'pass' ? [] : finding.reasons))
+  const texts = reasons.map(
+    ({ image, attestor, reason }) => `image ${image}, attestor ${attestor}: ${reason}`,
+  )
+  return [...new Set(texts)].slice(0, MAX_REASON_WARNINGS)
+}
+
+/** The engine's part of a decision's log line. */
+export function toRecord(
+  findings: readonly Finding[],
+  { inquiry, seal, pins }: { inquiry: Inquiry; seal: SealUse; pins?: number },
+): Record<string, unknown> {
+  const images = [...new Set(findings.flatMap((finding) => finding.images))]
+  return {
+    policies: findings.map(({ prepared, status, message, failedOpen }) => ({
+      policy: prepared.policy.name,
+      status: failedOpen ? 'failed-open' : status,
+      ...(status === 'pass' && !failedOpen ? {} : { message }),
+    })),
+    images: images.map((image) => ({ image, digest: pinnedDigest(image) })),
+    reasons: findings.flatMap((finding) => finding.reasons),
+    seal,
+    calls: inquiry.calls,
+    ...(pins === undefined ? {} : { pins }),
+  }
+}

@@ -1,0 +1,132 @@
+import type { AdmissionRequest } from '../admission/types.ts'
+import { type AdmissionError, toAdmissionError } from '../errors.ts'
+import { pinnedDigest } from '../image/pin.ts'
+import type { OutcomeAnnotations } from '../outcome/annotation.ts'
+import { sealContext } from '../outcome/context.ts'
+import { FactSet } from '../outcome/facts.ts'
+import { formatOutcomes } from '../outcome/record.ts'
+import { sealOutcomes } from '../outcome/seal.ts'
+import type { Fact, KeyRing, OutcomeRecord } from '../outcome/types.ts'
+import type { CallLedger } from './calls.ts'
+import type { Finding } from './evaluation.ts'
+import type { HandOver } from './hand-over.ts'
+import type { EngineCall } from './types.ts'
+
+export interface SealingOptions {
+  ledger: CallLedger
+  /** What came in, and may be kept as it is. */
+  handOver: HandOver
+  keyRing?: KeyRing
+  outcomes: { lifetimeMs: number }
+  now: () => number
+}
+
+/** What the mutate phase writes, and why there is no seal where there should be one. */
+export interface Sealed {
+  annotations: OutcomeAnnotations
+  fault?: AdmissionError
+}
+
+/**
+ * The two annotations for what the policies found. A seal that came in and proves the same is kept to the letter, so that a reinvoked
+ * mutate changes nothing; a new one that rests on facts of the old never outlives it.
+ */
+export async function sealFindings(
+  findings: readonly Finding[],
+  request: AdmissionRequest,
+  call: EngineCall,
+  options: SealingOptions,
+): Promise<Sealed> {
+  // On a failed-open policy nothing was found out.
+  const evaluated = findings.filter((finding) => !finding.failedOpen)
+  if (evaluated.length === 0) return { annotations: {} }
+  const outcomes = formatOutcomes(
+    new Map(evaluated.map((f) => [f.prepared.policy.name, record(f)])),
+  )
+  const { keyRing, handOver, now } = options
+  if (keyRing === undefined) return { annotations: { outcomes } }
+  const proven = provenBy(evaluated, options.ledger)
+  if (handOver.seal !== undefined && isSame(proven.facts, handOver.facts)) {
+    return { annotations: { outcomes, seal: handOver.seal.text } }
+  }
+  try {
+    const at = now()
+    const lifetime = proven.isBorrowed
+      ? Math.min(options.outcomes.lifetimeMs, (handOver.seal?.expiresAt ?? at) - at)
+      : options.outcomes.lifetimeMs
+    if (lifetime <= 0) return { annotations: { outcomes } }
+    const key = await keyRing.current(at, call.signal)
+    const context = sealContext(request, call.cluster)
+    const seal = await sealOutcomes(proven.facts.outcomes(), context, key, at, lifetime)
+    return { annotations: { outcomes, seal } }
+  } catch (thrown) {
+    return { annotations: { outcomes }, fault: toAdmissionError(thrown, 'sealing outcomes') }
+  }
+}
+
+/**
+ * Facts and policies for the seal. An error is not an evaluation to the end, and an image that is not pinned has no lasting facts.
+ * `isBorrowed` when any of them was itself read from a seal.
+ */
+function provenBy(
+  findings: readonly Finding[],
+  ledger: CallLedger,
+): { facts: FactSet; isBorrowed: boolean } {
+  const facts = new FactSet()
+  let isBorrowed = false
+  for (const { prepared, status, images } of findings) {
+    const { policy } = prepared
+    if (status !== 'error') facts.addPolicy(policy.name, policy.hash)
+    for (const image of images) {
+      const digest = pinnedDigest(image)
+      if (digest === undefined) continue
+      for (const attestor of policy.attestors) {
+        const settled = ledger.signature(policy, image, attestor.name)?.status
+        if (settled !== 'verified' && settled !== 'sealed') continue
+        isBorrowed ||= settled === 'sealed'
+        facts.add(factOf(policy, image, digest, attestor.name))
+      }
+    }
+  }
+  return { facts, isBorrowed }
+}
+
+function factOf(
+  policy: { name: string; hash: string },
+  image: string,
+  digest: string,
+  attestor: string,
+): Fact {
+  return {
+    policy: policy.name,
+    policyHash: policy.hash,
+    function: 'verifyImageSignatures',
+    image,
+    digest,
+    attestor,
+  }
+}
+
+function isSame(a: FactSet, b: FactSet): boolean {
+  const [left, right] = [a.outcomes(), b.outcomes()]
+  return (
+    left.facts.length === right.facts.length &&
+    left.policies.length === right.policies.length &&
+    left.facts.every((f) => b.has(f.policyHash, f.function, f.image, f.attestor)) &&
+    left.policies.every(({ policy, policyHash }) => b.covers(policy, policyHash))
+  )
+}
+
+/** The readable record of one policy, in Kyverno's fields. */
+function record({ prepared, status, message, auditAnnotations }: Finding): OutcomeRecord {
+  const { name, validationActions } = prepared.policy
+  const warns = status !== 'pass' && validationActions.includes('Warn')
+  return {
+    name,
+    ruleType: 'ImageVerify',
+    message,
+    status,
+    ...(warns ? { emitWarning: true } : {}),
+    properties: { ...auditAnnotations },
+  }
+}
