@@ -1,5 +1,6 @@
 import type { CallNode, FoldNode, ListNode, MapNode, Node, SelectNode, StructNode } from './ast.ts'
-import type { CheckedFunction, Environment } from './environment.ts'
+import type { Environment } from './environment.ts'
+import type { CheckedFunction } from './functions.ts'
 import { instantiate, mostGeneral, Substitution } from './infer.ts'
 import type { Places } from './tree.ts'
 import {
@@ -328,7 +329,7 @@ class Checker {
     node.elements = node.elements.map((child, index) => {
       const checked = this.check(child)
       const optional = node.optional?.includes(index) ?? false
-      element = this.#joined(checked, element, this.#entryType(checked, optional))
+      element = this.#joined(element, this.#entryType(checked, optional))
       return checked
     })
     return this.#typed(node, listOf(element ?? this.#substitution.fresh()))
@@ -339,10 +340,9 @@ class Checker {
     let value: Type | undefined
     for (const entry of node.entries) {
       entry.key = this.check(entry.key)
-      key = this.#joined(entry.key, key, this.#typeOf(entry.key))
+      key = this.#joined(key, this.#typeOf(entry.key))
       entry.value = this.check(entry.value)
-      const type = this.#entryType(entry.value, entry.optional ?? false)
-      value = this.#joined(entry.value, value, type)
+      value = this.#joined(value, this.#entryType(entry.value, entry.optional ?? false))
     }
     if (key === undefined || value === undefined) {
       key = this.#substitution.fresh()
@@ -359,12 +359,10 @@ class Checker {
     return type
   }
 
-  #joined(node: Node, before: Type | undefined, type: Type): Type {
+  /** The type of elements of both types: the more general one, `dyn` when they have nothing in common. */
+  #joined(before: Type | undefined, type: Type): Type {
     if (before === undefined) return type
-    if (this.#substitution.assignable(before, type)) return mostGeneral(before, type)
-    if (!this.#environment.homogeneous) return DYN
-    this.#mismatch(node, before, type)
-    return ERROR
+    return this.#substitution.assignable(before, type) ? mostGeneral(before, type) : DYN
   }
 
   #struct(node: StructNode): Node {

@@ -3,6 +3,7 @@ import { check } from './check.ts'
 import type { Environment } from './environment.ts'
 import { issueAt, sortIssues } from './issues.ts'
 import { type ParseResult, parse } from './parse.ts'
+import { walk } from './tree.ts'
 import { printDeclaredType, printType, type Type } from './type.ts'
 import type { CompileResult, TypeName } from './types.ts'
 import { validate } from './validators.ts'
@@ -34,7 +35,10 @@ export function compile(
     return { ok: false, issues: [issueAt('check', source, 0, refused)] }
   }
   const type = printType(checked.type)
-  return { ok: true, checked: { source, type, ast: checked.ast, needs: needsOf(checked.ast) } }
+  return {
+    ok: true,
+    checked: { source, type, ast: checked.ast, needs: needsOf(checked.ast, environment) },
+  }
 }
 
 /** Parses an expression without checking it: what `disableCheck` runs. Macros are expanded, names are as written. */
@@ -56,6 +60,22 @@ function resultFault(
   return `must evaluate to ${expected} but got ${printDeclaredType(type)}`
 }
 
-function needsOf(_ast: Node): readonly string[] {
-  return []
+/** Functions that take a pattern. */
+const PATTERN_FUNCTIONS: ReadonlySet<string> = new Set([
+  'matches',
+  'find',
+  'findAll',
+  'regex.extract',
+  'regex.extractAll',
+  'regex.replace',
+])
+
+function needsOf(ast: Node, environment: Environment): readonly string[] {
+  const needs = new Set<string>()
+  walk(ast, (node) => {
+    if (node.k !== 'call') return
+    if (PATTERN_FUNCTIONS.has(node.fn)) needs.add('regex')
+    if (environment.isHost(node.fn)) needs.add(node.fn)
+  })
+  return [...needs].sort()
 }

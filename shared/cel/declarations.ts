@@ -14,12 +14,19 @@ export interface OverloadDeclaration {
 
 export interface FunctionDeclaration {
   name: string
+  /** Answered by the host: a program that calls it names it among its needs. */
+  host?: true
   overloads: readonly OverloadDeclaration[]
 }
 
 /** A function and its overloads. */
 export function fn(name: string, ...overloads: OverloadDeclaration[]): FunctionDeclaration {
   return { name, overloads }
+}
+
+/** A function the host answers. */
+export function hostFn(name: string, ...overloads: OverloadDeclaration[]): FunctionDeclaration {
+  return { name, host: true, overloads }
 }
 
 /** A signature `name(args) → result`. Single capital letters, with a digit or without, are type variables. */

@@ -72,9 +72,9 @@ export class Substitution {
     }
     if (from.kind === 'param') return this.#bindable(to, from).valid
     if (isDynOrError(from) || isDynOrError(to)) return true
+    if (from.kind === 'null') return isNullable(to)
+    if (to.kind === 'null') return isNullable(from)
     switch (from.kind) {
-      case 'null':
-        return isNullable(to)
       case 'type':
         return to.kind === 'type'
       case 'opaque':

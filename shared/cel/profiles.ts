@@ -40,8 +40,12 @@ import type { Profile } from './types.ts'
 export const NEWEST_MINOR = 37
 export const OLDEST_MINOR = 30
 
-/** Checks made on the tree after its types are known. */
-export type Validation = 'literals' | 'homogeneous' | 'format' | 'network'
+/**
+ * Checks made on the tree after its types are known: constant durations, timestamps and patterns; literals of one type;
+ * `format` strings with their arguments (`format-mixed`: the newer formatter, which takes any number for any numeric
+ * clause); constant addresses.
+ */
+export type Validation = 'literals' | 'homogeneous' | 'format' | 'format-mixed' | 'network'
 
 /** What an environment has before anything is added to it. */
 export interface Library {
@@ -53,8 +57,6 @@ export interface Library {
   /** Types without a field table that are objects all the same. */
   structTypes: readonly string[]
   validations: readonly Validation[]
-  /** List and map literals must not mix types, unless through `dyn`. */
-  homogeneous: boolean
 }
 
 /** The libraries of a profile; `minor` is the Kubernetes version the `kubernetes` profile imitates. */
@@ -96,7 +98,6 @@ function kubernetes(minor: number): Library {
     opaqueTypes: NETWORK_TYPES,
     structTypes: [...LIBRARY_TYPES, ...AUTHORIZER_TYPES],
     validations: ['literals', 'homogeneous', 'format'],
-    homogeneous: true,
   }
 }
 
@@ -139,6 +140,5 @@ const SPEC: Library = {
   objectTypes: {},
   opaqueTypes: NETWORK_TYPES,
   structTypes: [],
-  validations: ['format', 'network'],
-  homogeneous: false,
+  validations: ['format-mixed', 'network'],
 }

@@ -1,31 +1,55 @@
-import type { ListNode, MapNode, Node } from './ast.ts'
+import type { CallNode, ConstNode, ListNode, MapNode, Node } from './ast.ts'
 import type { Checked, CheckFault } from './check.ts'
 import type { Environment } from './environment.ts'
+import { formatFault } from './format-check.ts'
+import { intToTimestamp, parseDuration, parseTimestamp } from './library/time.ts'
 import { type Places, walk } from './tree.ts'
 import { printType, sameType, type Type, unwrapOptional } from './type.ts'
+import { CelError, type CelResult } from './values.ts'
 
-/** The API server's own rules on a tree that has its types: every violation, at its place. */
+/** The environment's own rules on a tree that has its types: every violation, at its place. */
 export function validate(
   checked: Checked,
   places: Places,
   environment: Environment,
 ): readonly CheckFault[] {
   const faults: CheckFault[] = []
-  const report = (node: Node, message: string) => faults.push({ offset: places.of(node), message })
-  const homogeneous = environment.validations.has('homogeneous')
-  walk(checked.ast, (node, ancestors) => {
-    if (homogeneous && (node.k === 'list' || node.k === 'map') && !isExempt(ancestors)) {
-      if (node.k === 'list') sameElements(node, checked, report)
-      else sameEntries(node, checked, report)
-    }
+  const rules = rulesOf(environment, checked, (node, message) => {
+    faults.push({ offset: places.of(node), message })
   })
+  if (rules.length > 0) {
+    walk(checked.ast, (node, ancestors) => {
+      for (const rule of rules) rule(node, ancestors)
+    })
+  }
   return faults
 }
 
 type Report = (node: Node, message: string) => void
+type Rule = (node: Node, ancestors: readonly Node[]) => void
+
+function rulesOf(environment: Environment, checked: Checked, report: Report): Rule[] {
+  const { validations } = environment
+  const rules: Rule[] = []
+  if (validations.has('homogeneous')) rules.push(oneType(checked, report))
+  if (validations.has('literals')) rules.push(literalArguments(environment, report))
+  if (validations.has('format')) rules.push(formatCalls(checked, report, false))
+  if (validations.has('format-mixed')) rules.push(formatCalls(checked, report, true))
+  return rules
+}
+
+// --- list and map literals of one type
+
+function oneType(checked: Checked, report: Report): Rule {
+  return (node, ancestors) => {
+    if ((node.k !== 'list' && node.k !== 'map') || isFormatArgument(ancestors)) return
+    if (node.k === 'list') sameElements(node, checked, report)
+    else sameEntries(node, checked, report)
+  }
+}
 
 /** Arguments of `format` may mix types. */
-function isExempt(ancestors: readonly Node[]): boolean {
+function isFormatArgument(ancestors: readonly Node[]): boolean {
   return ancestors.some((node) => node.k === 'call' && node.fn === 'format')
 }
 
@@ -60,4 +84,52 @@ function entryType(type: Type, optional: boolean): Type {
 
 function mismatch(expected: Type, found: Type): string {
   return `expected type '${printType(expected)}' but found '${printType(found)}'`
+}
+
+// --- constant arguments that can never be right
+
+function literalArguments(environment: Environment, report: Report): Rule {
+  const isInvalid: Readonly<Record<string, (value: ConstNode['value']) => boolean>> = {
+    duration: (value) => 'string' in value && failed(parseDuration(value.string)),
+    timestamp: (value) =>
+      ('string' in value && failed(parseTimestamp(value.string))) ||
+      ('int' in value && failed(intToTimestamp(BigInt(value.int)))),
+    matches: (value) => 'string' in value && !isPattern(environment, value.string),
+  }
+  return (node) => {
+    if (node.k !== 'call' || !Object.hasOwn(isInvalid, node.fn)) return
+    const [arg] = node.args
+    if (arg?.k === 'const' && isInvalid[node.fn]?.(arg.value)) {
+      report(arg, `invalid ${node.fn} argument`)
+    }
+  }
+}
+
+function failed(result: CelResult): boolean {
+  return result instanceof CelError
+}
+
+function isPattern({ regex }: Environment, pattern: string): boolean {
+  if (regex === undefined) return true
+  try {
+    regex.compile(pattern)
+    return true
+  } catch {
+    // The engine throws exactly when it cannot read the pattern.
+    return false
+  }
+}
+
+// --- format strings
+
+function formatCalls(checked: Checked, report: Report, mixed: boolean): Rule {
+  return (node) => {
+    if (!isFormatCall(node)) return
+    const fault = formatFault(node, checked.typeOf, mixed)
+    if (fault !== undefined) report(fault.node, fault.message)
+  }
+}
+
+function isFormatCall(node: Node): node is CallNode {
+  return node.k === 'call' && node.fn === 'format' && node.overloads?.[0] === 'string_format'
 }
