@@ -1,4 +1,4 @@
-import { sha256, toBase64, toHex, utf8 } from '../bytes.ts'
+import { toBase64, utf8 } from '../bytes.ts'
 import { Cache } from '../cache.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { MAX_REGISTRY_TOKEN_TTL_MS } from '../limits.ts'
@@ -39,7 +39,7 @@ export function createAuth(options: AuthOptions): (context: CallContext) => Sess
   return (context) => new OneSessionAuth(options, kept, context)
 }
 
-/** A credential and the key its tokens are kept under. */
+/** A credential and the key its tokens are kept under, in memory only: place and credential, so that a changed one gets its own. */
 interface Login {
   credential: RegistryCredential | undefined
   key: string
@@ -150,8 +150,7 @@ class OneSessionAuth implements SessionAuth {
       .catch((thrown: unknown) => {
         throw toAdmissionError(thrown, `credential for ${host}`)
       })
-    const print = toHex(await sha256(utf8(JSON.stringify(credential ?? null))))
-    return { credential, key: `${place} ${print}` }
+    return { credential, key: `${place} ${JSON.stringify(credential ?? null)}` }
   }
 }
 

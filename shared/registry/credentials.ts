@@ -52,7 +52,7 @@ function readConfig(config: Fields, source: string, faults: Fault[]): Credential
   }
   const auths = own(config, 'auths')
   if (auths === undefined && faults.length > 0) return []
-  const map = auths ?? config
+  const map = auths === undefined ? config : auths
   const prefix = auths === undefined ? source : `${source}.auths`
   if (!isObject(map)) {
     faults.push({ path: prefix, message: 'not an object' })

@@ -146,7 +146,9 @@ async function followRedirects(
     if (redirects === MAX_REDIRECTS) throw invalid(`${what}: more than ${MAX_REDIRECTS} redirects`)
     // A form may hold a refresh token, and no token service redirects.
     if (request.form !== undefined) throw invalid(`${what}: answers a login with a redirect`)
-    if (!URL.canParse(location, url.href)) throw invalid(`${what}: redirects to no URL`)
+    if (location === '' || !URL.canParse(location, url.href)) {
+      throw invalid(`${what}: redirects to no URL`)
+    }
     const next = new URL(location, url)
     // Once dropped it stays dropped, also when a later hop comes back.
     if (next.origin !== url.origin) authorization = undefined

@@ -40,8 +40,8 @@ export function parseHostPattern(key: string): HostPattern | undefined {
  * port, and a path that is a prefix by whole segments.
  */
 export function matchesHost(pattern: HostPattern, host: string, repository: string): boolean {
-  const [, name, port = ''] = KEY.exec(host) ?? []
-  if (name === undefined || port !== pattern.port) return false
+  const [, name, port = '', rest = ''] = KEY.exec(host) ?? []
+  if (name === undefined || port !== pattern.port || rest !== '') return false
   const labels = labelsOf(name)
   const segments = repository.split('/')
   return (
