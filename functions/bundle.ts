@@ -1,0 +1,168 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { type Deployment, formatDeployment } from './deployment.ts'
+
+/** What is built: two Lambda functions and one Worker with both phases. */
+export type BundleName = 'lambda/mutate' | 'lambda/validate' | 'worker'
+
+/** One bundle as it was written. Sizes are bytes of minified code. */
+export interface BundleReport {
+  name: BundleName
+  /** The module to start with. */
+  entry: string
+  /** What is loaded at the start. */
+  eagerBytes: number
+  /** Everything but the KMS client. */
+  ownBytes: number
+  /** Everything. */
+  totalBytes: number
+}
+
+export interface BundleOptions {
+  deployment: Deployment
+  /** Folder to write into; `lambda/…` and `worker/` in it are replaced. */
+  outDir: string
+  /** All of them when absent. */
+  names?: readonly BundleName[]
+}
+
+export const BUNDLE_NAMES: readonly BundleName[] = ['lambda/mutate', 'lambda/validate', 'worker']
+
+const ENTRIES: Readonly<Record<BundleName, string>> = {
+  'lambda/mutate': 'lambda-mutate.ts',
+  'lambda/validate': 'lambda-validate.ts',
+  worker: 'worker.ts',
+}
+const KMS_CLIENT = '@aws-sdk/client-kms'
+
+/** The package this code is from: the same two levels up from `functions/` or `dist/cli/` in a checkout and once installed. */
+const ROOT = packageRoot(path.dirname(fileURLToPath(import.meta.url)))
+
+function packageRoot(folder: string): string {
+  return path.basename(path.dirname(folder)) === 'dist'
+    ? path.dirname(path.dirname(folder))
+    : path.dirname(folder)
+}
+
+/** Builds the bundles of a deployment: functions, engine, policies and config, nothing to fetch at run time. */
+export async function bundleFunctions(options: BundleOptions): Promise<BundleReport[]> {
+  const names = options.names ?? BUNDLE_NAMES
+  return Promise.all(names.map((name) => bundle(name, options)))
+}
+
+async function bundle(
+  name: BundleName,
+  { deployment, outDir }: BundleOptions,
+): Promise<BundleReport> {
+  const outdir = path.resolve(outDir, name)
+  const { outputFiles, metafile } = await build({
+    ...(name === 'worker' ? WORKER : LAMBDA),
+    absWorkingDir: ROOT,
+    entryPoints: [{ in: path.join('functions', ENTRIES[name]), out: 'index' }],
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    minify: true,
+    target: 'es2022',
+    outExtension: { '.js': '.mjs' },
+    chunkNames: '[name]-[hash]',
+    legalComments: 'external',
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+    plugins: [embed(deployment), ...(name === 'worker' ? [workerCrypto] : [])],
+  })
+  await rm(outdir, { recursive: true, force: true })
+  await mkdir(outdir, { recursive: true })
+  await Promise.all(outputFiles.map((file) => writeFile(file.path, file.contents)))
+  return { name, entry: path.join(outdir, 'index.mjs'), ...measure(metafile) }
+}
+
+type Target = Pick<BuildOptions, 'platform' | 'mainFields' | 'conditions' | 'banner' | 'external'>
+
+const LAMBDA: Target = {
+  platform: 'node',
+  mainFields: ['module', 'main'],
+  conditions: ['node', 'import'],
+  // Some CommonJS dependencies of the KMS client ask for built-in modules by `require`.
+  banner: {
+    js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);",
+  },
+}
+
+const WORKER: Target = {
+  platform: 'browser',
+  mainFields: ['browser', 'module', 'main'],
+  conditions: ['workerd', 'worker', 'browser'],
+  external: ['node:*', 'cloudflare:*'],
+}
+
+/** Puts the deployment in, and leaves the KMS client out where nothing in it names a KMS key. */
+function embed(deployment: Deployment): Plugin {
+  const needsKms = usesKms(deployment)
+  return {
+    name: 'countersign',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^countersign:deployment$/ }, () => ({
+        path: 'deployment',
+        namespace: 'countersign',
+      }))
+      onLoad({ filter: /^deployment$/, namespace: 'countersign' }, () => ({
+        contents: `export const text = ${JSON.stringify(formatDeployment(deployment))}`,
+        loader: 'js',
+      }))
+      if (needsKms) return
+      onResolve({ filter: new RegExp(`^${KMS_CLIENT}$`) }, () => ({
+        path: 'no-kms',
+        namespace: 'countersign',
+      }))
+      onLoad({ filter: /^no-kms$/, namespace: 'countersign' }, () => ({
+        contents: "throw new Error('this bundle was built for a deployment without KMS keys')",
+        loader: 'js',
+      }))
+    },
+  }
+}
+
+/** True when the sealing key or an attestor of any policy lives in KMS. */
+export function usesKms({ config, policies }: Deployment): boolean {
+  return (
+    config.outcomes.key.kind === 'kms' ||
+    policies.some(({ attestors }) => attestors.some(({ key }) => 'kms' in key))
+  )
+}
+
+const workerCrypto: Plugin = {
+  name: 'worker-crypto',
+  setup({ onResolve }) {
+    onResolve({ filter: /^(node:)?crypto$/ }, ({ importer }) =>
+      path.basename(importer) === 'worker-crypto.ts'
+        ? { path: 'node:crypto', external: true }
+        : { path: path.join(ROOT, 'functions', 'worker-crypto.ts') },
+    )
+  },
+}
+
+function measure({
+  outputs,
+}: Metafile): Pick<BundleReport, 'eagerBytes' | 'ownBytes' | 'totalBytes'> {
+  const start = Object.keys(outputs).find((file) => path.basename(file) === 'index.mjs') ?? ''
+  const isKms = (file: string) => outputs[file]?.entryPoint?.includes(KMS_CLIENT) ?? false
+  const bytesOf = (follow: (kind: string, file: string) => boolean) => {
+    const reached = new Set([start])
+    for (const file of reached) {
+      for (const found of outputs[file]?.imports ?? []) {
+        if (!found.external && follow(found.kind, found.path)) reached.add(found.path)
+      }
+    }
+    return [...reached].reduce((sum, file) => sum + (outputs[file]?.bytes ?? 0), 0)
+  }
+  return {
+    eagerBytes: bytesOf((kind) => kind !== 'dynamic-import'),
+    ownBytes: bytesOf((_, file) => !isKms(file)),
+    totalBytes: bytesOf(() => true),
+  }
+}

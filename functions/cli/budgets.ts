@@ -1,0 +1,87 @@
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import type { BundleName, BundleReport } from '#functions/bundle.ts'
+
+const KB = 1000
+
+/** Most that a bundle may weigh and take (design.md 5). Bytes of minified code; milliseconds of import in a fresh process. */
+export const BUDGETS: Readonly<
+  Record<
+    BundleName,
+    { eagerBytes?: number; ownBytes?: number; totalBytes?: number; loadMs?: number }
+  >
+> = {
+  'lambda/validate': { eagerBytes: 150 * KB, loadMs: 30 },
+  'lambda/mutate': { eagerBytes: 400 * KB, loadMs: 80 },
+  worker: { ownBytes: 400 * KB, totalBytes: 600 * KB },
+}
+
+/** A bundle beside its budget. */
+export interface Measured extends BundleReport {
+  /** Milliseconds to import it in a fresh process, the best of several; undefined where it was not measured. */
+  loadMs?: number
+  /** What is over its budget, in words; empty when all is well. */
+  over: readonly string[]
+}
+
+/** Fresh processes per bundle: the least disturbed of so many is near the truth even on a busy machine. */
+const RUNS = 12
+
+/** The report with its load time measured (Lambda bundles only) and compared with its budget. */
+export async function measure(report: BundleReport): Promise<Measured> {
+  const { loadMs: limit } = BUDGETS[report.name]
+  return compare(
+    limit === undefined ? report : { ...report, loadMs: await coldLoadMs(report.entry) },
+  )
+}
+
+/** The report compared with its budget. */
+export function compare(report: BundleReport & { loadMs?: number }): Measured {
+  const budget = BUDGETS[report.name]
+  const over: string[] = []
+  for (const [name, what] of [
+    ['eagerBytes', 'loaded at the start'],
+    ['ownBytes', 'without the KMS client'],
+    ['totalBytes', 'in all'],
+  ] as const) {
+    const limit = budget[name]
+    if (limit !== undefined && report[name] > limit) {
+      over.push(`${kilobytes(report[name])} ${what}, at most ${kilobytes(limit)}`)
+    }
+  }
+  const { loadMs } = report
+  if (loadMs !== undefined && budget.loadMs !== undefined && loadMs > budget.loadMs) {
+    over.push(`${loadMs.toFixed(1)} ms to load, at most ${budget.loadMs} ms`)
+  }
+  return { ...report, over }
+}
+
+/** `126 KB`. */
+export function kilobytes(bytes: number): string {
+  return `${Math.round(bytes / KB)} KB`
+}
+
+const SCRIPT = `
+const started = performance.now()
+await import(process.argv[1])
+console.log(JSON.stringify({ ms: performance.now() - started }))
+process.exit()
+`
+
+/** Milliseconds to import a module in a fresh process of this Node, the best of several runs. */
+export async function coldLoadMs(entry: string, runs: number = RUNS): Promise<number> {
+  const url = pathToFileURL(path.resolve(entry)).href
+  let best = Number.POSITIVE_INFINITY
+  for (let run = 0; run < runs; run++) {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '-e', SCRIPT, url],
+      { env: {} },
+    )
+    const { ms } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { ms: number }
+    best = Math.min(best, ms)
+  }
+  return best
+}

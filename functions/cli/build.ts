@@ -1,0 +1,94 @@
+import path from 'node:path'
+import { Command } from 'commander'
+import { type BundleName, bundleFunctions } from '#functions/bundle.ts'
+import { DEFAULT_CONFIG } from '#functions/files.ts'
+import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
+import { readDeployment } from './deployment.ts'
+import type { Cli, ExitCode, Format, Io } from './io.ts'
+import { faultList, formatOption, print } from './output.ts'
+
+interface BuildCommandOptions {
+  config: string
+  out: string
+  budgets?: true
+  output: Format
+}
+
+/** `countersign build`: config and policies, checked, to bundles that hold everything they need. */
+export function buildCommand(cli: Cli): Command {
+  return new Command('build')
+    .description('Check config and policies and build the Lambda and Worker bundles around them.')
+    .option('--config <file>', 'the config', DEFAULT_CONFIG)
+    .option('--out <folder>', 'where the bundles go', 'dist')
+    .option('--budgets', 'measure load times, too, and fail past a budget')
+    .addOption(formatOption())
+    .addHelpText('after', HELP)
+    .action(cli.action('build', (options: BuildCommandOptions) => run(cli.io, options)))
+}
+
+async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
+  const { deployment, policies, warnings } = await readDeployment(options.config)
+  if (warnings.length > 0) io.err(`notes on ${policies}:\n${faultList(warnings)}`)
+  const reports = await bundleFunctions({ deployment, outDir: options.out })
+  const bundles: Measured[] = []
+  // One after the other: two cold loads at once would measure each other.
+  for (const report of reports) {
+    bundles.push(options.budgets ? await measure(report) : compare(report))
+  }
+  const data = {
+    deployment: deployment.hash,
+    policies: deployment.policies.map(({ name }) => name),
+    clusters: deployment.config.clusters.map(({ name }) => name),
+    bundles: bundles.map((bundle) => ({ ...bundle, entry: path.relative('', bundle.entry) })),
+  }
+  print(io, options.output, data, () => text(io, data))
+  return options.budgets && bundles.some(({ over }) => over.length > 0) ? 1 : 0
+}
+
+interface BuildData {
+  deployment: string
+  policies: readonly string[]
+  clusters: readonly string[]
+  bundles: readonly Measured[]
+}
+
+function text(io: Io, { deployment, policies, clusters, bundles }: BuildData): string {
+  const { bold, dim } = io.colors
+  const head = `deployment ${deployment.slice(0, 12)}: ${counted(policies, 'policy', 'policies')}, ${counted(clusters, 'cluster', 'clusters')}`
+  const rows = bundles.map((bundle) => row(io, bundle))
+  return `${bold(head)}\n${rows.join('')}${dim('start: loaded at the start; all: every chunk; KMS: the KMS client, loaded when first needed')}\n`
+}
+
+function row(
+  io: Io,
+  { name, entry, eagerBytes, ownBytes, totalBytes, loadMs, over }: Measured,
+): string {
+  const kms = totalBytes - ownBytes
+  const sizes = [
+    `start ${kilobytes(eagerBytes)}${limit(name, 'eagerBytes')}`,
+    `all ${kilobytes(ownBytes)}${limit(name, 'ownBytes')}`,
+    kms > 0 ? `with KMS ${kilobytes(totalBytes)}${limit(name, 'totalBytes')}` : 'no KMS client',
+    ...(loadMs === undefined ? [] : [`load ${loadMs.toFixed(1)} ms of ${BUDGETS[name].loadMs} ms`]),
+  ]
+  const faults = over.map((what) => `    ${io.colors.red(`over budget: ${what}`)}\n`)
+  return `  ${name.padEnd(16)} ${sizes.join(', ')}\n    ${io.colors.dim(entry)}\n${faults.join('')}`
+}
+
+function limit(name: BundleName, size: 'eagerBytes' | 'ownBytes' | 'totalBytes'): string {
+  const bytes = BUDGETS[name][size]
+  return bytes === undefined ? '' : ` of ${kilobytes(bytes)}`
+}
+
+function counted(items: readonly string[], one: string, many: string): string {
+  return `${items.length} ${items.length === 1 ? one : many} (${items.join(', ')})`
+}
+
+const HELP = `
+Every fault of the config and the policies is reported with its file, line and path, and nothing is built. The bundles
+hold names of secrets, never secrets: Lambda and Node find them in the environment, Workers in their bindings.
+
+Examples:
+  $ countersign build
+  $ countersign build --config prod/countersign.yaml --out build/prod
+  $ countersign build --budgets --output json
+`

@@ -1,0 +1,28 @@
+import path from 'node:path'
+import { createDeployment, type Deployment } from '#functions/deployment.ts'
+import { loadPolicyFolder, readConfig, toFault } from '#functions/files.ts'
+import type { Fault } from '#shared/errors.ts'
+
+/** A deployment as it stands in files, and what its author should know. */
+export interface DeploymentFiles {
+  deployment: Deployment
+  /** Folder with the policies, as the config names it, seen from here. */
+  policies: string
+  warnings: readonly Fault[]
+}
+
+/**
+ * The Deployment of a config file and its policy folder. Throws `CONFIG_INVALID` or `POLICY_INVALID` with the place of
+ * every fault.
+ */
+export async function readDeployment(configFile: string): Promise<DeploymentFiles> {
+  const { config, folder } = await readConfig(configFile)
+  const policies = path.join(folder, config.policies)
+  const { region, endpoints } = config.kms
+  const loaded = await loadPolicyFolder(policies, {
+    ...(region !== undefined && { kmsRegion: region }),
+    kmsEndpoints: endpoints,
+  })
+  const deployment = await createDeployment(config, loaded.policies)
+  return { deployment, policies, warnings: loaded.warnings.map(toFault) }
+}

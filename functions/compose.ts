@@ -1,0 +1,47 @@
+import type { Phase } from '#shared/admission/response.ts'
+import { createImagePolicyEngine } from '#shared/engine/image-policy.ts'
+import type { Live } from '#shared/engine/inquiry.ts'
+import { type App, createApp } from './app.ts'
+import type { Deployment } from './deployment.ts'
+import type { createLive } from './live.ts'
+import { keyRingFrom, kmsFrom, missingVariables, type Platform } from './ports.ts'
+
+/** Gives the part that talks to registries, when it is first needed. */
+export type LiveLoader = () => Promise<{ createLive: typeof createLive }>
+
+/** Loads it as a chunk of its own. */
+export const loadLive: LiveLoader = () => import('./live.ts')
+
+/**
+ * The app of a deployment on a platform, for the given phases. What the platform lacks is logged once and reported by
+ * whatever needs it; the app itself always comes up, so that there is somebody to deny.
+ */
+export function compose(
+  deployment: Deployment,
+  platform: Platform,
+  phases: readonly Phase[],
+  live: LiveLoader = loadLive,
+): App {
+  const { now = Date.now, log, maxBodyBytes, env } = platform
+  const { config, policies } = deployment
+  const kms = kmsFrom(platform)
+  const missing = missingVariables(config, env)
+  if (missing.length > 0) log({ level: 'error', event: 'start', missingVariables: missing })
+  let loaded: Live | undefined
+  const engine = createImagePolicyEngine({
+    policies,
+    live: async () => {
+      const { createLive } = await live()
+      // Requests that got here together share the one that was first.
+      loaded ??= createLive(config, platform, kms)
+      return loaded
+    },
+    keyRing: keyRingFrom(config, platform, kms),
+    outcomes: {
+      onMissing: config.outcomes.onMissing,
+      lifetimeMs: config.outcomes.lifetimeSeconds * 1000,
+    },
+    now,
+  })
+  return createApp({ deployment, engine, phases, maxBodyBytes, now, log })
+}

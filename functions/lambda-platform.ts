@@ -1,0 +1,15 @@
+import { text } from 'countersign:deployment'
+import { LAMBDA_MAX_BODY_BYTES } from '#shared/limits.ts'
+import { parseDeployment } from './deployment.ts'
+import { jsonLog } from './log.ts'
+import type { Platform } from './ports.ts'
+
+/** The deployment this bundle was built around. */
+export const deployment = parseDeployment(text)
+
+/** Lambda: secrets in the environment, one log line per decision on standard output. */
+export const platform: Platform = {
+  env: process.env,
+  log: jsonLog((line) => process.stdout.write(`${line}\n`)),
+  maxBodyBytes: LAMBDA_MAX_BODY_BYTES,
+}

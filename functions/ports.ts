@@ -1,0 +1,100 @@
+import { type Bytes, fromBase64 } from '#shared/bytes.ts'
+import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
+import { kmsKeyRing, type RingSecret, secretKeyRing } from '#shared/outcome/keyring.ts'
+import type { KeyRing } from '#shared/outcome/types.ts'
+import type { FetchPort, KmsPort, LogPort } from '#shared/ports.ts'
+import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
+import type { Config } from './config.ts'
+import { type AwsCredentials, createAwsKms } from './kms.ts'
+
+/** Environment variables of a process, or bindings of a Worker: where secrets are looked up by name. */
+export type Environment = Readonly<Record<string, unknown>>
+
+/** What a runtime brings along. */
+export interface Platform {
+  env: Environment
+  log: LogPort
+  /** Largest body that can be read here, bytes. */
+  maxBodyBytes: number
+  /** Epoch milliseconds; the system clock when absent. */
+  now?: () => number
+  fetch?: FetchPort
+  /** AWS KMS when absent. */
+  kms?: KmsPort
+}
+
+/** A secret by its name. Throws `CONFIG_INVALID` when the variable is not set. */
+export function secretFrom(env: Environment, name: string): string {
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
+  if (typeof value === 'string' && value.trim() !== '') return value.trim()
+  throw new AdmissionError('CONFIG_INVALID', `variable ${name} is not set, but the config names it`)
+}
+
+/** Every variable the config names that is not set. */
+export function missingVariables(config: Config, env: Environment): string[] {
+  const { key } = config.outcomes
+  const names = [
+    ...(key.kind === 'secrets' ? key.secrets.map((secret) => secret.env) : []),
+    ...config.registries.credentials.flatMap((source) =>
+      source.kind === 'basic' ? [source.usernameEnv, source.passwordEnv] : [source.dockerConfigEnv],
+    ),
+  ]
+  return names.filter((name) => {
+    const value = Object.hasOwn(env, name) ? env[name] : undefined
+    return typeof value !== 'string' || value.trim() === ''
+  })
+}
+
+/** AWS KMS with the credentials of the environment; without any there, those of the SDK's default chain. */
+export function kmsFrom({ env, kms }: Platform): KmsPort {
+  if (kms !== undefined) return kms
+  const credentials = awsCredentials(env)
+  return createAwsKms(credentials === undefined ? {} : { credentials })
+}
+
+function awsCredentials(env: Environment): AwsCredentials | undefined {
+  const [accessKeyId, secretAccessKey, sessionToken] = [
+    env.AWS_ACCESS_KEY_ID,
+    env.AWS_SECRET_ACCESS_KEY,
+    env.AWS_SESSION_TOKEN,
+  ]
+  if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string') return undefined
+  return {
+    accessKeyId,
+    secretAccessKey,
+    ...(typeof sessionToken === 'string' && sessionToken !== '' && { sessionToken }),
+  }
+}
+
+/** FetchPort of the platform. */
+export function fetchFrom(platform: Platform): FetchPort {
+  // Called through the global each time: Workers refuse a fetch that is called as a method.
+  return platform.fetch ?? ((url, init) => fetch(url, init))
+}
+
+/**
+ * The key ring of the seal. Where its secrets are missing or wrong the ring says so whenever it is used, so that the
+ * function still answers: nothing is sealed, and validate verifies live or denies.
+ */
+export function keyRingFrom(config: Config, platform: Platform, kms: KmsPort): KeyRing {
+  const { key } = config.outcomes
+  try {
+    return key.kind === 'kms'
+      ? kmsKeyRing({ kms, key: resolveKmsKey(key.reference, config.kms) })
+      : secretKeyRing(key.secrets.map(({ id, env }) => toSecret(id, env, platform.env)))
+  } catch (thrown) {
+    const cause = toAdmissionError(thrown, 'reading the sealing key')
+    const fail = async () => {
+      throw new AdmissionError('SEAL_KEY_UNAVAILABLE', cause.message, { cause })
+    }
+    return { current: fail, find: fail }
+  }
+}
+
+function toSecret(kid: string, name: string, env: Environment): RingSecret {
+  const secret: Bytes | undefined = fromBase64(secretFrom(env, name))
+  if (secret === undefined) {
+    throw new AdmissionError('CONFIG_INVALID', `variable ${name} holds no standard base64`)
+  }
+  return { kid, secret }
+}

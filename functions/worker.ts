@@ -1,0 +1,21 @@
+import { text } from 'countersign:deployment'
+import { MAX_BODY_BYTES } from '#shared/limits.ts'
+import type { App } from './app.ts'
+import { compose } from './compose.ts'
+import { parseDeployment } from './deployment.ts'
+import { jsonLog } from './log.ts'
+import type { Environment } from './ports.ts'
+
+const deployment = parseDeployment(text)
+const log = jsonLog((line) => console.log(line))
+
+/** Made with the first request, because bindings come with requests; the bindings of an isolate never change. */
+let app: App | undefined
+
+/** Both phases in one Worker. Cloudflare overwrites `CF-Connecting-IP`, so callers cannot write it. */
+export default {
+  fetch(request: Request, env: Environment): Response | Promise<Response> {
+    app ??= compose(deployment, { env, log, maxBodyBytes: MAX_BODY_BYTES }, ['mutate', 'validate'])
+    return app.fetch(request, { address: request.headers.get('cf-connecting-ip') ?? undefined })
+  },
+}
