@@ -4,6 +4,8 @@ import path from 'node:path'
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
 import { AdmissionError, type ErrorCode, type Fault } from '#shared/errors.ts'
 import { MAX_POLICY_BYTES, MAX_YAML_ALIASES } from '#shared/limits.ts'
+import { type LoadOptions, loadPolicies } from '#shared/policy/load.ts'
+import type { LoadedPolicies, PolicyFault } from '#shared/policy/types.ts'
 import { type Config, parseConfig } from './config.ts'
 
 /** Where commands look for the config when `--config` is not given. */
@@ -57,6 +59,30 @@ export async function readPolicyFiles(where: string): Promise<TextFile[]> {
       cause: thrown,
     })
   }
+}
+
+/**
+ * The policies of a folder (or one file), checked with what the config says about KMS, and what their author should
+ * know. Throws `POLICY_INVALID` with `file:line:column` and path of every fault when any document has one: a folder
+ * loads whole or not at all.
+ */
+export async function loadPolicyFolder(
+  where: string,
+  options: LoadOptions = {},
+): Promise<LoadedPolicies> {
+  const files = await readPolicyFiles(where)
+  const named = files.map(({ file, text }) => ({ name: file, text }))
+  const loaded = await loadPolicies(named, options)
+  if (loaded.faults.length === 0) return loaded
+  const count = loaded.faults.length === 1 ? '1 fault' : `${loaded.faults.length} faults`
+  const faults = loaded.faults.map(toFault)
+  throw new AdmissionError('POLICY_INVALID', `${where}: ${count}`, { faults })
+}
+
+/** A fault of a policy with its place in one string. */
+export function toFault({ file, line, column, path: where, message }: PolicyFault): Fault {
+  const place = line > 0 ? `${file}:${line}:${column}` : file
+  return { path: place, message: where === '' ? message : `${where}: ${message}` }
 }
 
 /** A config file, checked, with its folder for the paths inside it. Throws `CONFIG_INVALID` with `file:line:column` of every fault. */
