@@ -66,7 +66,10 @@ function rootStep(root: Exclude<Root, { kind: 'conditional' }>): Step {
   if (root.kind === 'local') return root.read
   if (root.kind === 'relative') return root.step
   const { name } = root
-  return (frame) => frame.resolve(name) ?? new CelError(`no such attribute(s): ${name}`)
+  return (frame) => {
+    const value = frame.resolve(name)
+    return value === undefined ? new CelError(`no such attribute(s): ${name}`) : value
+  }
 }
 
 function conditional(root: Extract<Root, { kind: 'conditional' }>): Step {

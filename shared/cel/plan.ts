@@ -335,8 +335,8 @@ class Planner {
   #function(node: CallNode, args: readonly Planned[], steps: readonly Step[]): Planned {
     const candidates = this.#candidates(node, steps.length)
     const [impl] = candidates
-    if (impl === undefined) throw new PlanFault(`no such overload: ${node.fn}`)
     const cost = this.#cost(node)
+    if (impl === undefined) return this.#unbound(node, steps, cost)
     if (impl.regex !== undefined) {
       return { kind: 'step', step: this.#regex(impl, impl.regex, args, steps, cost) }
     }
@@ -347,6 +347,12 @@ class Planner {
     if (!this.#optimize || !CONVERSIONS.has(node.fn) || args.length !== 1)
       return { kind: 'step', step }
     return args[0]?.kind === 'const' ? this.#converted(step) : { kind: 'step', step }
+  }
+
+  /** A checked call without an implementation has no program; an unchecked one fails when it runs. */
+  #unbound(node: CallNode, steps: readonly Step[], cost: CallCost): Planned {
+    if (node.overloads !== undefined) throw new PlanFault(`no such overload: ${node.fn}`)
+    return { kind: 'step', step: dispatchStep(node.fn, [], steps, cost) }
   }
 
   /** A conversion of a constant is a constant; when it fails there is no program. */

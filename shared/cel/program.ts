@@ -1,9 +1,9 @@
 import type { Step } from './attribute.ts'
-import { type Activation, type EvaluateOptions, Frame, Stop } from './frame.ts'
+import { type Activation, BudgetStop, type EvaluateOptions, Frame, Stop } from './frame.ts'
 import type { CheckedExpression, Evaluation } from './types.ts'
 import { CelError, type CelValue } from './values.ts'
 
-/** The result of a program with its value still a CEL value. */
+/** The result of a program with its value still a CEL value; `toJson` turns it into JSON. */
 export type Outcome =
   | { kind: 'value'; value: CelValue; cost: number }
   | { kind: 'error'; message: string; code: 'evaluation' | 'cost' | 'pending'; cost: number }
@@ -20,23 +20,33 @@ export class Program {
     this.#slots = slots
   }
 
-  /** The value or error of one run, with its exact cost. Never throws. */
+  /** The value or error of one run, with its exact cost. Never throws. An error after a pending host call is `pending`. */
   evaluate(activation: Activation, options: EvaluateOptions = {}): Outcome & Evaluation {
     const frame = new Frame(activation, this.#slots, options)
-    const outcome = run(this.#step, frame)
+    const outcome = this.#run(frame)
     if (options.budget !== undefined) options.budget.spent += outcome.cost
     return outcome
   }
-}
 
-function run(step: Step, frame: Frame): Outcome {
-  try {
-    const value = step(frame)
-    if (!(value instanceof CelError)) return { kind: 'value', value, cost: frame.cost }
-    const code = frame.pending ? 'pending' : 'evaluation'
-    return { kind: 'error', message: value.message, code, cost: frame.cost }
-  } catch (thrown) {
-    return stopped(thrown, frame.cost)
+  /** The same for a variable of another run: what it spends and whether anything was pending goes to that run. */
+  evaluateFor(parent: Frame, activation: Activation): Outcome & { pending: boolean } {
+    const { limit: _, ...options } = parent.options
+    const frame = new Frame(activation, this.#slots, options)
+    const outcome = this.#run(frame, true)
+    parent.chargeBudget(outcome.cost)
+    return { ...outcome, pending: frame.pending }
+  }
+
+  #run(frame: Frame, nested = false): Outcome {
+    try {
+      const value = this.#step(frame)
+      if (!(value instanceof CelError)) return { kind: 'value', value, cost: frame.cost }
+      const code = frame.pending ? 'pending' : 'evaluation'
+      return { kind: 'error', message: value.message, code, cost: frame.cost }
+    } catch (thrown) {
+      if (nested && thrown instanceof BudgetStop) throw thrown
+      return stopped(thrown, frame.cost)
+    }
   }
 }
 

@@ -18,13 +18,12 @@ import {
 export abstract class LazyMap extends CelMap {
   /** The value, undefined when there is no such key, or an error. */
   abstract lookup(key: CelValue, frame: Frame): CelResult | undefined
-  /** True when the key exists; does not compute its value. */
-  abstract has(key: CelValue): boolean
 }
 
 /** The value of `object[key]`, or the error cel-go gives. */
 export function qualify(frame: Frame, object: CelValue, key: CelValue): CelResult {
-  return qualifyIfPresent(frame, object, key) ?? missing(object, key)
+  const found = qualifyIfPresent(frame, object, key)
+  return found === undefined ? missing(object, key) : found
 }
 
 /**
@@ -49,7 +48,6 @@ export function qualifyIfPresent(
 
 /** `has()` of one key: true, false or an error. */
 export function testPresence(frame: Frame, object: CelValue, key: CelValue): boolean | CelError {
-  if (object instanceof LazyMap) return object.has(key)
   const found = qualifyIfPresent(frame, object, key)
   return found instanceof CelError ? found : found !== undefined
 }
