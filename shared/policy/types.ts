@@ -24,6 +24,8 @@ export interface ResourceRule {
 export interface MatchConstraints {
   resourceRules: ResourceRule[]
   excludeResourceRules: ResourceRule[]
+  /** Decides what the API server sends; nothing here depends on it. */
+  matchPolicy?: 'Exact' | 'Equivalent'
   objectSelector?: LabelSelector
   /** Only selectors on `kubernetes.io/metadata.name` reach here: its value is the request's own namespace. */
   namespaceSelector?: LabelSelector
@@ -58,6 +60,8 @@ export interface CompiledPolicy {
   mutateDigest: boolean
   verifyDigest: boolean
   required: boolean
+  /** `webhookConfiguration.timeoutSeconds`, 1 to 30. */
+  timeoutSeconds?: number
 }
 
 /** Everything a folder of policy documents gave: the policies, what is wrong, and what an operator should know. */

@@ -1,0 +1,144 @@
+import {
+  type Faults,
+  flag,
+  isRecord,
+  isSet,
+  object,
+  optional,
+  own,
+  type Path,
+  type Rule,
+  refused,
+  required,
+  type Shape,
+  text,
+  unsupportedValue,
+  words,
+} from './shape.ts'
+
+/** What a policy says about one attestor, as far as it is supported: a cosign key without transparency log. */
+export interface AttestorFields {
+  name: string
+  key: { data?: string; kms?: string }
+  hashAlgorithm?: 'sha256' | 'sha384' | 'sha512'
+}
+
+const hashAlgorithm: Shape<string> = (value, path, faults) => {
+  const name = text(value, path, faults)
+  if (name === 'sha224') {
+    return faults.add(
+      path,
+      'sha224 is not supported: WebCrypto does not have it',
+      'POLICY_UNSUPPORTED',
+    )
+  }
+  const supported = ['sha256', 'sha384', 'sha512']
+  return name === undefined || name === '' || supported.includes(name)
+    ? name
+    : faults.add(path, unsupportedValue(name, supported))
+}
+
+const key = object(
+  {
+    data: optional(text),
+    kms: optional(text),
+    hashAlgorithm: optional(hashAlgorithm),
+    expression: optional(
+      refused('keys given by an expression are not supported yet; write data or kms'),
+    ),
+  },
+  (fields, path, faults) => {
+    const given = ['data', 'kms', 'expression'].filter((name) => isSet(fields, name))
+    if (given.length === 0) faults.add(path, 'Required value: one of data and kms must be set')
+    if (given.length > 1) {
+      faults.add(path, `Invalid value: ${given.join(' and ')} are set, only one may be`)
+    }
+  },
+)
+
+const ctlog = object({
+  url: optional(refused('a transparency log is not supported yet')),
+  rekorPubKey: optional(refused('a transparency log is not supported yet')),
+  ctLogPubKey: optional(refused('a certificate transparency log is not supported yet')),
+  tsaCertChain: optional(refused('timestamp authorities are not supported yet')),
+  insecureIgnoreTlog: optional(flag),
+  insecureIgnoreSCT: optional(flag),
+})
+
+/** A key alone is checked without a log only when the policy says so: silence means the log is required. */
+const needsNoLog: Rule = (cosign, path, faults) => {
+  const log = own(cosign, 'ctlog')
+  if (isRecord(log) && own(log, 'insecureIgnoreTlog') === true) return
+  faults.add(
+    [...path, 'ctlog', 'insecureIgnoreTlog'],
+    'signatures in a transparency log are not supported yet; a key attestor needs ctlog.insecureIgnoreTlog: true',
+    'POLICY_UNSUPPORTED',
+  )
+}
+
+/** `{}` is still a wish for keyless or certificate verification, so unlike elsewhere an empty object counts. */
+function refusedKind(reason: string): Shape<never> {
+  return (_value, path, faults) => faults.add(path, reason, 'POLICY_UNSUPPORTED')
+}
+
+const OTHER_KINDS = ['keyless', 'certificate'] as const
+
+const cosign = object(
+  {
+    key: optional(key),
+    keyless: optional(refusedKind('keyless signatures are not supported yet')),
+    certificate: optional(refusedKind('certificate attestors are not supported yet')),
+    annotations: optional(refused('required annotations are not supported yet')),
+    source: optional(refused('signatures kept in another repository are not supported yet')),
+    ctlog: optional(ctlog),
+    tuf: optional(refused('TUF roots are not supported yet')),
+    trustedRoot: optional(refused('trusted roots are not supported yet')),
+  },
+  (fields, path, faults) => {
+    const isOther = OTHER_KINDS.some((kind) => isPresent(fields, kind))
+    if (isPresent(fields, 'key')) needsNoLog(fields, path, faults)
+    else if (!isOther) {
+      faults.add(
+        path,
+        'Required value: cosign verifier needs to have one key, keyless or certificate fields set',
+      )
+    }
+  },
+)
+
+const entry = object(
+  {
+    name: required(words),
+    cosign: optional(cosign),
+    notary: optional(refusedKind('notary attestors are not supported yet')),
+  },
+  (fields, path, faults) => {
+    const kinds = ['cosign', 'notary'].filter((kind) => isPresent(fields, kind))
+    if (kinds.length === 0) faults.add(path, 'Required value: one of cosign, notary must be set')
+    if (kinds.length > 1) faults.add(path, 'Invalid value: only one of cosign, notary may be set')
+  },
+)
+
+/** One entry of `spec.attestors`. Whether its key is one is asked later, where it takes time. */
+export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faults: Faults) => {
+  const read = entry(value, path, faults)
+  const found = read?.cosign?.key
+  if (read === undefined || found === undefined) return undefined
+  const { data, kms } = found
+  const algorithm = found.hashAlgorithm
+  return {
+    name: read.name,
+    key: {
+      ...(data === undefined || data === '' ? {} : { data }),
+      ...(kms === undefined || kms === '' ? {} : { kms }),
+    },
+    ...(algorithm === 'sha256' || algorithm === 'sha384' || algorithm === 'sha512'
+      ? { hashAlgorithm: algorithm }
+      : {}),
+  }
+}
+
+function isPresent(fields: Record<string, unknown>, name: string): boolean {
+  const value = own(fields, name)
+  return value !== undefined && value !== null
+}

@@ -1,0 +1,181 @@
+import type { Node } from '../cel/ast.ts'
+import { compile } from '../cel/compile.ts'
+import type { Environment } from '../cel/environment.ts'
+import { plan } from '../cel/plan.ts'
+import { loadRegex } from '../cel/regex.ts'
+import type { CheckedExpression, Issue, TypeName } from '../cel/types.ts'
+import {
+  policyEnvironment,
+  referenceEnvironment,
+  requestEnvironment,
+  UNSUPPORTED_NAMES,
+} from './environment.ts'
+import { type ExpressionRole, expressionsOf, type SourceExpression } from './expressions.ts'
+import { planOptions } from './prepare.ts'
+import { type Faults, formatPath, isRecord, own, type Path } from './shape.ts'
+import type { PolicyFault } from './types.ts'
+
+/** Result types by role; exact, so a `dyn` is not a `bool` (image-validating-policy.md 2.2). */
+const ALLOWED_TYPES: Readonly<Record<ExpressionRole, readonly TypeName[] | undefined>> = {
+  matchCondition: ['bool'],
+  imageReference: ['bool'],
+  image: ['list(string)', 'list(dyn)', 'dyn'],
+  variable: undefined,
+  validation: ['bool'],
+  message: ['string'],
+  auditAnnotation: ['string', 'null_type'],
+}
+
+/**
+ * Compiles every expression of a spec in Kyverno's order: the checked expressions by path, after every fault was added to `faults`.
+ * A variable has the type of its expression and sees the variables before it; one with a fault counts as `dyn`, so that
+ * its mistake is told once.
+ */
+export async function compileExpressions(
+  spec: unknown,
+  path: Path,
+  faults: Faults,
+): Promise<Map<string, CheckedExpression>> {
+  const checked = new Map<string, CheckedExpression>()
+  const environments = new Environments()
+  const attestors = attestorNames(spec)
+  for (const expression of expressionsOf(spec, path)) {
+    const environment = environments.for(expression.role)
+    const found = await compileOne(expression, environment, faults)
+    if (expression.name !== undefined) environments.add(expression.name, found?.type ?? 'dyn')
+    if (found === undefined) continue
+    for (const node of undeclaredAttestors(found.ast, attestors)) {
+      faults.found.push({
+        code: 'CEL_CHECK',
+        path: expression.path,
+        message: `attestor ${JSON.stringify(node.name)} is not declared in spec.attestors`,
+        offset: node.offset,
+      })
+    }
+    checked.set(formatPath(expression.path), found)
+  }
+  return checked
+}
+
+/** The environments of one policy; that of the variables grows with every variable. */
+class Environments {
+  readonly #variables = new Map<string, TypeName>()
+  #policy: Environment | undefined
+  #request: Environment | undefined
+  #reference: Environment | undefined
+
+  add(variable: string, type: TypeName): void {
+    this.#variables.set(variable, type)
+    this.#policy = undefined
+  }
+
+  for(role: ExpressionRole): Environment {
+    if (role === 'imageReference') {
+      this.#reference ??= referenceEnvironment()
+      return this.#reference
+    }
+    if (role === 'matchCondition' || role === 'image') {
+      this.#request ??= requestEnvironment()
+      return this.#request
+    }
+    this.#policy ??= policyEnvironment(this.#variables)
+    return this.#policy
+  }
+}
+
+/** The checked expression if it also can be planned, which finds bad constants and bad patterns. */
+async function compileOne(
+  { path, role, source }: SourceExpression,
+  environment: Environment,
+  faults: Faults,
+): Promise<CheckedExpression | undefined> {
+  const allowedTypes = ALLOWED_TYPES[role]
+  const result = compile(source, environment, allowedTypes === undefined ? {} : { allowedTypes })
+  if (!result.ok) {
+    for (const issue of result.issues) addIssue(issue, path, source, faults)
+    return undefined
+  }
+  const { checked } = result
+  const regex = checked.needs.includes('regex') ? await loadRegex() : undefined
+  const planned = plan(checked, planOptions(regex))
+  if (planned.ok) return checked
+  return faults.add(path, planned.message, 'CEL_PROGRAM')
+}
+
+const CODES: Readonly<Record<Issue['phase'], PolicyFault['code']>> = {
+  parse: 'CEL_PARSE',
+  check: 'CEL_CHECK',
+  program: 'CEL_PROGRAM',
+}
+
+function addIssue(issue: Issue, path: Path, source: string, faults: Faults): void {
+  const { name, of } = nameAt(source, issue.offset)
+  const isUndeclared = issue.message.startsWith('undeclared reference')
+  const reason = isUndeclared ? UNSUPPORTED_NAMES.get(name) : undefined
+  // `resource.get(…)`: the fault is `resource`, which has its own issue.
+  if (isUndeclared && of !== undefined && UNSUPPORTED_NAMES.has(of)) return
+  faults.found.push({
+    code: reason === undefined ? CODES[issue.phase] : 'POLICY_UNSUPPORTED',
+    path,
+    message:
+      reason === undefined
+        ? `${issue.message} (at ${issue.line}:${issue.column} of the expression)`
+        : `${name} ${reason}`,
+    offset: issue.offset,
+  })
+}
+
+/** The name a fault points at and the name it is selected from; the place of a call is its bracket, that of a name its start. */
+function nameAt(source: string, offset: number): { name: string; of: string | undefined } {
+  const before = source.slice(0, offset)
+  const start = before.length - (/[A-Za-z0-9_]*$/.exec(before)?.[0].length ?? 0)
+  const name = /^[A-Za-z0-9_]*/.exec(source.slice(start))?.[0] ?? ''
+  const of = /([A-Za-z0-9_]+)\s*\.\s*$/.exec(source.slice(0, start))?.[1]
+  return { name, of }
+}
+
+function attestorNames(spec: unknown): ReadonlySet<unknown> {
+  const list = isRecord(spec) ? own(spec, 'attestors') : undefined
+  const items = Array.isArray(list) ? list.filter(isRecord) : []
+  return new Set(items.map((item) => own(item, 'name')))
+}
+
+/** Every `attestors.name` whose name is not one: it would be an error on every request. */
+function undeclaredAttestors(
+  ast: Node,
+  names: ReadonlySet<unknown>,
+): { name: string; offset: number }[] {
+  const found: { name: string; offset: number }[] = []
+  visit(ast, (node) => {
+    if (node.k !== 'select' || node.test === true) return
+    const { operand, field } = node
+    if (operand.k !== 'ident' || operand.name !== 'attestors' || names.has(field)) return
+    found.push({ name: field, offset: operand.pos[0] })
+  })
+  return found
+}
+
+function visit(node: Node, see: (node: Node) => void): void {
+  see(node)
+  for (const child of childrenOf(node)) visit(child, see)
+}
+
+function childrenOf(node: Node): Node[] {
+  switch (node.k) {
+    case 'const':
+    case 'ident':
+      return []
+    case 'select':
+      return [node.operand]
+    case 'call':
+      return node.target === undefined ? node.args : [node.target, ...node.args]
+    case 'list':
+      return node.elements
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value])
+    case 'struct':
+      return node.fields.map(({ value }) => value)
+    default:
+      return [node.range, node.accuInit, node.condition, node.step, node.result]
+  }
+}

@@ -1,0 +1,97 @@
+import { type FunctionDeclaration, fn, hostFn, member, overload } from '../cel/declarations.ts'
+import { createEnvironment, type Environment } from '../cel/environment.ts'
+import type { TypeName } from '../cel/types.ts'
+
+/**
+ * What the expressions of an image policy may use (image-validating-policy.md 2). Only the checker needs this; the functions
+ * themselves are in `image-library.ts`, so that a deployed policy runs without it.
+ */
+
+const IMAGE = 'kyverno.Image'
+const VARIABLES = 'kyverno.variables'
+
+/** Parsing of references: everywhere, it needs nothing from outside. */
+const PARSE_FUNCTIONS: readonly FunctionDeclaration[] = [
+  fn('parseImageReference', overload('parse_image_reference_string', ['string'], IMAGE)),
+  fn('image', overload('image_string', ['string'], IMAGE)),
+  fn('isImage', overload('is_image_string', ['string'], 'bool')),
+  fn('containsDigest', member('image_contains_digest', [IMAGE], 'bool')),
+  fn('registry', member('image_registry', [IMAGE], 'string')),
+  fn('repository', member('image_repository', [IMAGE], 'string')),
+  fn('identifier', member('image_identifier', [IMAGE], 'string')),
+  fn('tag', member('image_tag', [IMAGE], 'string')),
+  fn('digest', member('image_digest', [IMAGE], 'string')),
+]
+
+/** Functions that ask the host: only where an evaluation can be repeated once the answer is there. */
+const HOST_FUNCTIONS: readonly FunctionDeclaration[] = [
+  hostFn(
+    'verifyImageSignatures',
+    overload('verify_image_signatures_string_list', ['string', 'list(dyn)'], 'int'),
+  ),
+  hostFn('getImageData', overload('get_image_data_string', ['string'], 'dyn')),
+  hostFn('image.GetMetadata', overload('image_get_metadata_string', ['string'], 'dyn')),
+  hostFn('image.getMetadata', overload('image_get_metadata_camel_string', ['string'], 'dyn')),
+]
+
+const REQUEST_VARIABLES: Readonly<Record<string, TypeName>> = {
+  object: 'dyn',
+  oldObject: 'dyn',
+  request: 'kubernetes.AdmissionRequest',
+}
+
+/** For match conditions and image extractors: they run before images are known, so they see neither them nor `variables`. */
+export function requestEnvironment(): Environment {
+  return createEnvironment({
+    profile: 'kyverno',
+    variables: REQUEST_VARIABLES,
+    declare: PARSE_FUNCTIONS,
+  })
+}
+
+/** For `matchImageReferences`: one reference, and how to take it apart. */
+export function referenceEnvironment(): Environment {
+  return createEnvironment({
+    profile: 'kyverno',
+    variables: { ref: 'string' },
+    declare: PARSE_FUNCTIONS,
+  })
+}
+
+/** For variables, validations, messages and audit annotations. `variables` are those compiled so far, with their types. */
+export function policyEnvironment(variables: ReadonlyMap<string, TypeName>): Environment {
+  policyBase ??= createEnvironment({
+    profile: 'kyverno',
+    variables: {
+      ...REQUEST_VARIABLES,
+      images: 'map(string, list(string))',
+      attestors: 'map(string, dyn)',
+    },
+    declare: [...PARSE_FUNCTIONS, ...HOST_FUNCTIONS],
+  })
+  return policyBase.extend({ variables: VARIABLES }, { [VARIABLES]: Object.fromEntries(variables) })
+}
+
+/** Without `variables`: the same for every policy, and immutable. */
+let policyBase: Environment | undefined
+
+const CLUSTER = 'is not supported: the engine has no access to the cluster'
+const LATER = 'is not supported yet'
+
+/** Names that Kyverno has and the engine does not, and why: a reference to one is not a spelling mistake. */
+export const UNSUPPORTED_NAMES: ReadonlyMap<string, string> = new Map([
+  ['namespaceObject', 'is not supported: a review does not carry the namespace'],
+  ['authorizer', 'is not available in image policies'],
+  ['resource', CLUSTER],
+  ['globalContext', CLUSTER],
+  ['http', 'is not supported: policies make no requests of their own'],
+  ['attestations', LATER],
+  ['verifyAttestationSignatures', LATER],
+  ['extractPayload', LATER],
+  ['exceptions', LATER],
+  ...[
+    'user parseServiceAccount hash sha1 sha256 md5 random time json yaml gzip transform listObjToMap'
+      .split(' ')
+      .map((name): [string, string] => [name, LATER]),
+  ].flat(),
+])

@@ -1,0 +1,110 @@
+import type { Frame } from '../cel/frame.ts'
+import type { Library } from '../cel/implementation.ts'
+import { instance, list, overload, string } from '../cel/implementation.ts'
+import { CelError, type CelResult, type CelValue, Opaque } from '../cel/values.ts'
+import { AdmissionError, unreachable } from '../errors.ts'
+import { isReference, parseReference } from '../image/reference.ts'
+import type { ImageReference } from '../image/types.ts'
+import type { JsonValue } from '../json.ts'
+
+/** What `attestors.<name>` is: only its name leaves the expression. */
+export class AttestorValue extends Opaque {
+  readonly type = 'kyverno.Attestor'
+  readonly key: string
+  constructor(name: string) {
+    super()
+    this.key = name
+  }
+}
+
+/** What `parseImageReference` gives. */
+export class ImageValue extends Opaque {
+  readonly type = 'kyverno.Image'
+  readonly reference: ImageReference
+  constructor(reference: ImageReference) {
+    super()
+    this.reference = reference
+  }
+  get key(): string {
+    return this.reference.text
+  }
+}
+
+const image = instance(ImageValue)
+
+/**
+ * Kyverno's image functions by overload id (image-validating-policy.md 2.5–2.7). References follow go-containerregistry: beside a
+ * digest a tag does not count. What needs the outside world asks the host of the run.
+ */
+export const IMAGE_LIBRARY: Library = {
+  parse_image_reference_string: overload('parseImageReference', [string], parse),
+  image_string: overload('image', [string], parse),
+  is_image_string: overload('isImage', [string], isReference),
+  image_contains_digest: overload(
+    'containsDigest',
+    [image],
+    ({ reference }) => reference.digest !== undefined,
+  ),
+  image_registry: overload('registry', [image], ({ reference }) => reference.registry),
+  image_repository: overload('repository', [image], ({ reference }) => reference.repository),
+  image_identifier: overload(
+    'identifier',
+    [image],
+    ({ reference }) => reference.digest ?? reference.tag ?? '',
+  ),
+  image_tag: overload('tag', [image], ({ reference }) =>
+    reference.digest === undefined ? (reference.tag ?? '') : '',
+  ),
+  image_digest: overload('digest', [image], ({ reference }) => reference.digest ?? ''),
+
+  verify_image_signatures_string_list: overload(
+    'verifyImageSignatures',
+    [string, list],
+    (reference, attestors, frame: Frame) => verify(reference, attestors, frame),
+  ),
+  get_image_data_string: overload('getImageData', [string], imageData),
+  image_get_metadata_string: overload('image.GetMetadata', [string], imageData),
+  image_get_metadata_camel_string: overload('image.getMetadata', [string], imageData),
+}
+
+function parse(text: string): CelResult {
+  try {
+    return new ImageValue(parseReference(text))
+  } catch (error) {
+    if (error instanceof AdmissionError) return new CelError(error.message)
+    throw error
+  }
+}
+
+function verify(reference: string, attestors: readonly CelValue[], frame: Frame): CelResult {
+  const names: string[] = []
+  for (const attestor of attestors) {
+    if (!(attestor instanceof AttestorValue)) {
+      return new CelError('verifyImageSignatures: the list holds something that is not an attestor')
+    }
+    names.push(attestor.key)
+  }
+  return askHost(frame, 'verifyImageSignatures', [reference, names])
+}
+
+function imageData(reference: string, frame: Frame): CelResult {
+  return askHost(frame, 'getImageData', [reference])
+}
+
+/** The host's answer as a step of the evaluation; an answer that is not there yet is an error that marks the run. */
+function askHost(frame: Frame, name: string, args: readonly JsonValue[]): CelResult {
+  const answer = frame.options.host?.({ name, args })
+  if (answer === undefined) return new CelError(`${name} cannot be called here`)
+  switch (answer.kind) {
+    case 'value':
+      // Plain JSON is a CEL value as it is.
+      return answer.value as CelValue
+    case 'error':
+      return new CelError(answer.message)
+    case 'pending':
+      frame.pending = true
+      return new CelError(`${name}: not known yet`)
+    default:
+      return unreachable(answer)
+  }
+}

@@ -1,0 +1,143 @@
+import { Program } from '../cel/program.ts'
+import type { Budget } from '../cel/types.ts'
+import { AdmissionError } from '../errors.ts'
+import { normalForms, parseReference } from '../image/reference.ts'
+import { CEL_POLICY_COST, MAX_IMAGES } from '../limits.ts'
+import type { Glob } from './glob.ts'
+import type { PreparedPolicy } from './prepare.ts'
+import type { Subject } from './subject.ts'
+
+/** Whether an image is one that the policy is about. */
+export type ImageMatch = { status: 'ok'; matched: boolean } | { status: 'error'; message: string }
+
+/** The images of a request that a policy is about. */
+export type ImagesResult =
+  | {
+      status: 'ok'
+      /** The CEL variable `images`: every extractor, with the matched images only. */
+      map: Readonly<Record<string, readonly string[]>>
+      /** Every matched image once. */
+      all: readonly string[]
+    }
+  | { status: 'error'; message: string }
+
+/**
+ * The matched images of a request: the containers of a Pod template and the policy's own extractors, filtered by
+ * `matchImageReferences` (image-validating-policy.md 3.8, 5.1). An extractor of a policy takes the place of one of the same name.
+ */
+export function imagesOf(prepared: PreparedPolicy, subject: Subject): ImagesResult {
+  return remember(prepared, subject, 'images', () => collect(prepared, subject))
+}
+
+/**
+ * Whether a policy is about an image. A glob matches the reference as written or in one of its normal forms, so that `nginx` is the
+ * same image for `docker.io/*` in both phases; an expression sees the reference as written. Matching more can
+ * only mean that more is verified.
+ */
+export function matchesImage(
+  prepared: PreparedPolicy,
+  subject: Subject,
+  image: string,
+): ImageMatch {
+  return remember(prepared, subject, `image ${image}`, () =>
+    match(prepared, image, budgetOf(prepared, subject)),
+  )
+}
+
+function collect(prepared: PreparedPolicy, subject: Subject): ImagesResult {
+  if (subject.extraction.status === 'error') return subject.extraction
+  const found: Record<string, readonly string[]> = { ...subject.extraction.found.map }
+  const budget = budgetOf(prepared, subject)
+  for (const { name, program } of prepared.extractors) {
+    const result = program.evaluate(subject.activation, { budget })
+    if (result.kind === 'error') {
+      return { status: 'error', message: `failed to evaluate images.${name}: ${result.message}` }
+    }
+    if (!isStrings(result.value)) {
+      return { status: 'error', message: `images.${name} is not a list of strings` }
+    }
+    found[name] = result.value
+  }
+  const count = Object.values(found).reduce((sum, images) => sum + images.length, 0)
+  return count > MAX_IMAGES
+    ? { status: 'error', message: `${count} images, at most ${MAX_IMAGES} may be` }
+    : filter(prepared, subject, found)
+}
+
+function filter(
+  prepared: PreparedPolicy,
+  subject: Subject,
+  found: Record<string, readonly string[]>,
+): ImagesResult {
+  const map: Record<string, string[]> = Object.create(null)
+  const all = new Set<string>()
+  for (const [name, images] of Object.entries(found)) {
+    const kept: string[] = []
+    for (const image of images) {
+      const result = matchesImage(prepared, subject, image)
+      if (result.status === 'error') return result
+      if (!result.matched) continue
+      kept.push(image)
+      all.add(image)
+    }
+    map[name] = kept
+  }
+  return { status: 'ok', map, all: [...all] }
+}
+
+/** One reference that matches is enough; an error counts only when none does. */
+function match(prepared: PreparedPolicy, image: string, spent: Budget): ImageMatch {
+  const { references } = prepared
+  if (references.length === 0) return { status: 'ok', matched: true }
+  const forms = formsOf(image)
+  let error: string | undefined
+  for (const reference of references) {
+    const result = matchesReference(reference, image, forms, spent)
+    if (result === true) return { status: 'ok', matched: true }
+    if (result !== false) error ??= result
+  }
+  return error === undefined
+    ? { status: 'ok', matched: false }
+    : { status: 'error', message: `failed to match image ${image}: ${error}` }
+}
+
+/** True, false, or why it cannot be told. */
+function matchesReference(
+  reference: Glob | Program,
+  image: string,
+  forms: readonly string[],
+  spent: Budget,
+): boolean | string {
+  if (!(reference instanceof Program)) return forms.some((form) => reference.matches(form))
+  const result = reference.evaluate({ ref: image }, { budget: spent })
+  return result.kind === 'error' ? result.message : result.value === true
+}
+
+/** What is not a reference has no normal form. */
+function formsOf(image: string): readonly string[] {
+  try {
+    return normalForms(parseReference(image))
+  } catch (error) {
+    if (error instanceof AdmissionError) return [image]
+    throw error
+  }
+}
+
+function isStrings(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+/** Everything that finds and matches the images of one request for one policy draws from one budget. */
+function budgetOf(prepared: PreparedPolicy, subject: Subject): Budget {
+  return remember(prepared, subject, 'budget', () => ({ limit: CEL_POLICY_COST, spent: 0 }))
+}
+
+function remember<T>(prepared: PreparedPolicy, subject: Subject, key: string, make: () => T): T {
+  const known = subject.memo.get(prepared) ?? new Map<string, unknown>()
+  subject.memo.set(prepared, known)
+  // One key always holds the result of one kind of question.
+  if (known.has(key)) return known.get(key) as T
+  const made = make()
+  known.set(key, made)
+  return made
+}

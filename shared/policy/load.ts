@@ -1,0 +1,296 @@
+import { sha256, toHex, utf8 } from '../bytes.ts'
+import type { CheckedExpression } from '../cel/types.ts'
+import { AdmissionError } from '../errors.ts'
+import { canonicalJson, type JsonValue } from '../json.ts'
+import { createCosignKeyAttestor } from '../signature/attestor.ts'
+import { resolveKmsKey } from '../signature/kms-reference.ts'
+import type { Attestor } from '../signature/types.ts'
+import { compileExpressions } from './compile.ts'
+import {
+  type FileFault,
+  objectsOf,
+  placeOf,
+  readDocuments,
+  type SourceDocument,
+  type SourceObject,
+} from './documents.ts'
+import { addNotes } from './notes.ts'
+import {
+  nameOf,
+  POLICY_GROUP,
+  POLICY_VERSIONS,
+  type PolicyDocument,
+  type PolicySpec,
+  readPolicy,
+} from './schema.ts'
+import {
+  type DocumentFault,
+  Faults,
+  formatPath,
+  own,
+  type Path,
+  unsupportedValue,
+} from './shape.ts'
+import type { CompiledPolicy, LoadedPolicies, MatchConstraints, PolicyFault } from './types.ts'
+
+/** The text of one file. The name is for messages, as the operator would write it: `policies/signed.yaml`. */
+export interface PolicyFile {
+  name: string
+  text: string
+}
+
+/** What the operator's config says about keys in policies. */
+export interface LoadOptions {
+  /** Region of `awskms://` references that name none. */
+  kmsRegion?: string
+  /** KMS endpoints that references may name: origins such as `https://kms.internal:4566`. */
+  kmsEndpoints?: readonly string[]
+}
+
+/** Part of every policy hash: raised when the same document may mean something else than before. */
+const POLICY_HASH_VERSION = 1
+
+/**
+ * The policies of a set of files, compiled, with every fault and every note of every document and its place. A policy with a
+ * fault is not among the policies; whether the others are deployed without it is the caller's decision. What the
+ * engine does not support is a fault with code `POLICY_UNSUPPORTED`, never ignored. Never throws for what a file holds.
+ */
+export async function loadPolicies(
+  files: readonly PolicyFile[],
+  options: LoadOptions = {},
+): Promise<LoadedPolicies> {
+  const loading = new Loading(options)
+  for (const file of files) await loading.file(file)
+  return loading.result()
+}
+
+class Loading {
+  readonly #options: LoadOptions
+  readonly #policies: CompiledPolicy[] = []
+  readonly #faults: PolicyFault[] = []
+  readonly #warnings: PolicyFault[] = []
+  /** Where each name was first used. */
+  readonly #names = new Map<string, string>()
+
+  constructor(options: LoadOptions) {
+    this.#options = options
+  }
+
+  result(): LoadedPolicies {
+    const byName = (a: CompiledPolicy, b: CompiledPolicy) => (a.name < b.name ? -1 : 1)
+    return {
+      policies: this.#policies.sort(byName),
+      faults: this.#faults,
+      warnings: this.#warnings,
+    }
+  }
+
+  async file({ name, text }: PolicyFile): Promise<void> {
+    const { documents, faults } = readDocuments(text)
+    for (const fault of faults) this.#faults.push(fileFault(name, fault))
+    for (const document of documents) {
+      const found = new Faults()
+      for (const object of objectsOf(document, found)) await this.#object(name, object)
+      this.#report(name, document, found.found)
+    }
+  }
+
+  async #object(file: string, object: SourceObject): Promise<void> {
+    const { document, path, value } = object
+    const faults = new Faults()
+    const notes = new Faults()
+    if (isPolicy(value, path, faults)) {
+      const place = `${file}:${document.place(path).line}`
+      this.#claimName(value, path, place, faults)
+      const policy = await this.#policy(value, path, place, faults, notes)
+      if (policy !== undefined && faults.found.length === 0) this.#policies.push(policy)
+    }
+    this.#report(file, document, faults.found)
+    this.#report(file, document, notes.found, this.#warnings)
+  }
+
+  /** Two policies of one name would answer for each other on the webhook's path, so the second one is refused. */
+  #claimName(value: unknown, path: Path, place: string, faults: Faults): void {
+    const name = nameOf(value)
+    if (name === undefined) return
+    const first = this.#names.get(name)
+    if (first === undefined) this.#names.set(name, place)
+    else {
+      faults.add(
+        [...path, 'metadata', 'name'],
+        `Duplicate value: ${JSON.stringify(name)}: ${place} and ${first} define the same policy`,
+      )
+    }
+  }
+
+  async #policy(
+    value: Record<string, unknown>,
+    path: Path,
+    source: string,
+    faults: Faults,
+    notes: Faults,
+  ): Promise<CompiledPolicy | undefined> {
+    const document = readPolicy(value, path, faults)
+    const specPath = [...path, 'spec']
+    const compiled = await compileExpressions(own(value, 'spec'), specPath, faults)
+    if (document === undefined) return undefined
+    const attestors = await this.#attestors(document.spec, specPath, faults)
+    if (faults.found.length > 0) return undefined
+    if (document.spec.evaluation?.admission?.enabled === false) {
+      notes.add(
+        [...specPath, 'evaluation', 'admission', 'enabled'],
+        'the policy is switched off at admission, so it is left out',
+      )
+      return undefined
+    }
+    addNotes(document.spec, specPath, notes)
+    const hash = await this.#hash(document, attestors)
+    return assemble(document, { source, hash, attestors, compiled, specPath })
+  }
+
+  /** Keys are checked now, so that a bad one shows before the first image asks for it. */
+  async #attestors(spec: PolicySpec, path: Path, faults: Faults): Promise<Attestor[]> {
+    const attestors: Attestor[] = []
+    for (const [index, { name, key, hashAlgorithm }] of spec.attestors.entries()) {
+      const field = key.kms === undefined ? 'data' : 'kms'
+      try {
+        if (key.kms !== undefined) this.#resolveKey(key.kms)
+        attestors.push(
+          await createCosignKeyAttestor({
+            name,
+            ...key,
+            ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }),
+          }),
+        )
+      } catch (error) {
+        if (!(error instanceof AdmissionError)) throw error
+        const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
+        faults.add([...path, 'attestors', index, 'cosign', 'key', field], error.message, code)
+      }
+    }
+    return attestors
+  }
+
+  #resolveKey(reference: string) {
+    const { kmsRegion, kmsEndpoints } = this.#options
+    return resolveKmsKey(reference, {
+      ...(kmsRegion === undefined ? {} : { region: kmsRegion }),
+      ...(kmsEndpoints === undefined ? {} : { endpoints: kmsEndpoints }),
+    })
+  }
+
+  /** Everything a verdict depends on: another region may hold another key under the same alias. */
+  async #hash({ spec }: PolicyDocument, attestors: readonly Attestor[]): Promise<string> {
+    const keys = attestors.map(({ name, hash, key }) => ({
+      name,
+      hash,
+      resolved: 'kms' in key ? { ...this.#resolveKey(key.kms) } : null,
+    }))
+    // A spec with its defaults is JSON: it was read from JSON values.
+    const content = { version: POLICY_HASH_VERSION, spec: spec as unknown as JsonValue, keys }
+    return toHex(await sha256(utf8(canonicalJson(content))))
+  }
+
+  #report(
+    file: string,
+    document: SourceDocument,
+    found: readonly DocumentFault[],
+    into: PolicyFault[] = this.#faults,
+  ): void {
+    const faults = found.map((fault) => {
+      const { code, message, path } = fault
+      return { code, file, ...placeOf(document, fault), path: formatPath(path), message }
+    })
+    into.push(...faults.sort((a, b) => a.line - b.line || a.column - b.column))
+  }
+}
+
+function fileFault(file: string, { message, place }: FileFault): PolicyFault {
+  return { code: 'POLICY_INVALID', file, ...place, path: '', message }
+}
+
+const UNSUPPORTED_KINDS: Readonly<Record<string, string>> = {
+  NamespacedImageValidatingPolicy: 'namespaced policies are not supported yet',
+  PolicyException: 'policy exceptions are not supported yet',
+}
+
+/** True for an ImageValidatingPolicy of a served version; everything else is refused with a reason. */
+function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): boolean {
+  const apiVersion = own(value, 'apiVersion')
+  const kind = own(value, 'kind')
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
+    if (typeof apiVersion !== 'string') faults.add([...path, 'apiVersion'], 'Required value')
+    if (typeof kind !== 'string') faults.add([...path, 'kind'], 'Required value')
+    return false
+  }
+  const [group, version = ''] = apiVersion.split('/')
+  if (group !== POLICY_GROUP || kind !== 'ImageValidatingPolicy') {
+    const known = group === POLICY_GROUP && Object.hasOwn(UNSUPPORTED_KINDS, kind)
+    const reason = known
+      ? UNSUPPORTED_KINDS[kind]
+      : `only ImageValidatingPolicy of ${POLICY_GROUP} can be loaded`
+    faults.add([...path, 'kind'], `${kind} of ${apiVersion}: ${reason}`, 'POLICY_UNSUPPORTED')
+    return false
+  }
+  if (POLICY_VERSIONS.includes(version)) return true
+  const versions = POLICY_VERSIONS.map((served) => `${POLICY_GROUP}/${served}`)
+  faults.add([...path, 'apiVersion'], unsupportedValue(apiVersion, versions), 'POLICY_UNSUPPORTED')
+  return false
+}
+
+interface Parts {
+  source: string
+  hash: string
+  attestors: readonly Attestor[]
+  /** Checked expressions by path. */
+  compiled: ReadonlyMap<string, CheckedExpression>
+  specPath: Path
+}
+
+/** Puts the checked expressions in the places of their sources. */
+function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Parts): CompiledPolicy {
+  const checked = (...path: (string | number)[]): CheckedExpression => {
+    const found = parts.compiled.get(formatPath([...parts.specPath, ...path]))
+    if (found === undefined) throw new TypeError(`no checked expression at ${formatPath(path)}`)
+    return found
+  }
+  const named = (list: 'matchConditions' | 'images' | 'variables') =>
+    spec[list].map((item, i) => ({ name: item.name, expression: checked(list, i, 'expression') }))
+  const { timeoutSeconds } = spec.webhookConfiguration ?? {}
+  return {
+    kind: 'ImageValidatingPolicy',
+    apiVersion,
+    name,
+    hash: parts.hash,
+    source: parts.source,
+    failurePolicy: spec.failurePolicy,
+    validationActions: spec.validationActions,
+    matchConstraints: constraintsOf(spec),
+    matchConditions: named('matchConditions'),
+    matchImageReferences: spec.matchImageReferences.map((reference, i) =>
+      reference.glob !== undefined && reference.glob !== ''
+        ? { glob: reference.glob }
+        : { expression: checked('matchImageReferences', i, 'expression') },
+    ),
+    images: named('images'),
+    variables: named('variables'),
+    attestors: parts.attestors,
+    validations: spec.validations.map(({ message, messageExpression }, i) => ({
+      expression: checked('validations', i, 'expression'),
+      ...(message === undefined ? {} : { message }),
+      ...(messageExpression === undefined || messageExpression.trim() === ''
+        ? {}
+        : { messageExpression: checked('validations', i, 'messageExpression') }),
+    })),
+    auditAnnotations: spec.auditAnnotations.map(({ key }, i) => ({
+      key,
+      valueExpression: checked('auditAnnotations', i, 'valueExpression'),
+    })),
+    ...spec.validationConfigurations,
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+  }
+}
+
+function constraintsOf({ matchConstraints }: PolicySpec): MatchConstraints {
+  return matchConstraints
+}

@@ -1,0 +1,73 @@
+import type { AdmissionRequest } from '../admission/types.ts'
+import type { Activation } from '../cel/frame.ts'
+import { AdmissionError } from '../errors.ts'
+import { type Extraction, extractImages } from '../image/extract.ts'
+import type { JsonValue } from '../json.ts'
+
+/** A request as policies look at it. Lives as long as the request; what is found out about it once is kept here. */
+export interface Subject {
+  readonly request: AdmissionRequest
+  /** The variables every expression may use: `object`, `oldObject`, `request`. */
+  readonly activation: Activation
+  /** The images of the object, or why they cannot be read. Every policy that is applied needs them. */
+  readonly extraction: { status: 'ok'; found: Extraction } | { status: 'error'; message: string }
+  /** Results by policy, so that evaluating again does not match every image again. */
+  readonly memo: WeakMap<object, Map<string, unknown>>
+}
+
+/**
+ * The subject of a request. An object that is not there is null, as for the API server's own match conditions; Kyverno makes it an
+ * empty object, which turns every `object != null` around and every DELETE into an error (image-validating-policy.md 2.4).
+ */
+export function subjectOf(request: AdmissionRequest): Subject {
+  const object = presentObject(request)
+  return {
+    request,
+    activation: { object, oldObject: request.oldObject, request: requestValue(request, object) },
+    extraction: extractionOf(request),
+    memo: new WeakMap(),
+  }
+}
+
+/** On DELETE Go clients may send `{}` for no object. */
+function presentObject({ operation, object }: AdmissionRequest): JsonValue {
+  const isEmpty = operation === 'DELETE' && object !== null && Object.keys(object).length === 0
+  return isEmpty ? null : object
+}
+
+/** The CEL variable `request`: like the JSON of the review, what is empty there is not set here. */
+function requestValue(request: AdmissionRequest, object: JsonValue): Record<string, unknown> {
+  const { userInfo, operation, kind, resource, options, oldObject } = request
+  const value: Record<string, unknown> = {
+    uid: request.uid,
+    kind,
+    resource,
+    operation,
+    userInfo,
+    options,
+    object,
+    oldObject,
+  }
+  const optional = {
+    subResource: request.subResource,
+    requestKind: request.requestKind,
+    requestResource: request.requestResource,
+    requestSubResource: request.requestSubResource,
+    name: request.name,
+    namespace: request.namespace,
+    dryRun: request.dryRun,
+  }
+  for (const [name, member] of Object.entries(optional)) {
+    if (member !== undefined && member !== '') value[name] = member
+  }
+  return value
+}
+
+function extractionOf(request: AdmissionRequest): Subject['extraction'] {
+  try {
+    return { status: 'ok', found: extractImages(request) }
+  } catch (error) {
+    if (error instanceof AdmissionError) return { status: 'error', message: error.message }
+    throw error
+  }
+}
