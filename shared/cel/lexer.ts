@@ -74,6 +74,12 @@ const STRING_START = /[bB]?[rR]?(?=["'])/y
 
 const KEYWORDS: ReadonlySet<string> = new Set(['true', 'false', 'null', 'in'])
 
+/** A field as it is written after a dot, back-quoted where it must be; undefined when only brackets can reach it. */
+export function spellField(name: string): string | undefined {
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !KEYWORDS.has(name)) return name
+  return /^[A-Za-z0-9_.\-/ ]+$/.test(name) ? `\`${name}\`` : undefined
+}
+
 function skipBlank(source: string, at: number): number {
   const code = source.charCodeAt(at)
   if (code > 0x20 && code !== 0x2f) return at

@@ -224,7 +224,8 @@ function bind(build: Builder, args: Node[], target: Node): Node | undefined {
   return bound(build, variable.name, nth(args, 1), nth(args, 2))
 }
 
-const SORT_INPUT = '@__sortBy_input__'
+/** Names the list while `sortBy` makes its keys. */
+export const SORT_INPUT = '@__sortBy_input__'
 const SORTABLE: ReadonlySet<Node['k']> = new Set(['list', 'select', 'ident', 'fold', 'call'])
 
 function sortBy(build: Builder, args: Node[], target: Node): Node {

@@ -1,0 +1,160 @@
+import type { Node } from './ast.ts'
+import { spellField, tokenize } from './lexer.ts'
+import { childrenOf } from './tree.ts'
+
+/** One selection of a chain; `end` is the UTF-16 offset after it. */
+export interface ChainStep {
+  /** The field, a constant index, or undefined when the index is computed. */
+  key: string | undefined
+  /** Written `.?key` or `[?key]`. */
+  optional: boolean
+  /** Written in brackets. */
+  index: boolean
+  end: number
+}
+
+/** A variable and what is selected from it, as in `object.spec.containers[0].image`. */
+export interface Chain {
+  root: string
+  /** UTF-16 offsets `[start, end)` of the whole chain in the source. */
+  pos: [number, number]
+  steps: readonly ChainStep[]
+  /** The chain is what `has()` asks about. */
+  test: boolean
+}
+
+/**
+ * The chains rooted at a variable, as long as each one is, in source order. Loop variables of that name are not the
+ * variable. A chain a macro has copied is there once.
+ */
+export function chainsOf(source: string, ast: Node, root: string): Chain[] {
+  const found = new Map<string, Chain>()
+  collect(source, ast, root, found)
+  return [...found.values()].sort((a, b) => a.pos[0] - b.pos[0] || b.pos[1] - a.pos[1])
+}
+
+function collect(source: string, node: Node, root: string, found: Map<string, Chain>): void {
+  const chain = chainOf(source, node)
+  if (chain !== undefined) {
+    if (chain.root === root) found.set(chain.pos.join(' '), chain)
+    for (const index of indicesOf(node)) collect(source, index, root, found)
+    return
+  }
+  if (node.k !== 'fold') {
+    for (const child of childrenOf(node)) collect(source, child, root, found)
+    return
+  }
+  collect(source, node.range, root, found)
+  collect(source, node.accuInit, root, found)
+  if (node.accuVar === root) return
+  if (node.iterVar !== root && node.iterVar2 !== root) {
+    collect(source, node.condition, root, found)
+    collect(source, node.step, root, found)
+  }
+  collect(source, node.result, root, found)
+}
+
+/** The node as a chain; undefined when something else than a variable is at its start. */
+function chainOf(source: string, node: Node): Chain | undefined {
+  const steps: ChainStep[] = []
+  let at = node
+  for (let link = linkOf(at); link !== undefined; link = linkOf(at)) {
+    steps.unshift({ ...link.step, end: endOf(source, at) })
+    at = link.operand
+  }
+  if (at.k !== 'ident') return undefined
+  const test = node.k === 'select' && node.test === true
+  const start = test ? startOfOperand(node) : node.pos[0]
+  const end = steps.at(-1)?.end ?? node.pos[1]
+  return { root: at.name, pos: [start, end], steps, test }
+}
+
+function startOfOperand(node: Node & { k: 'select' }): number {
+  return node.operand.pos[0]
+}
+
+function linkOf(node: Node): { operand: Node; step: Omit<ChainStep, 'end'> } | undefined {
+  if (node.k === 'select') {
+    return { operand: node.operand, step: { key: node.field, optional: false, index: false } }
+  }
+  if (node.k !== 'call' || node.target !== undefined) return undefined
+  const [operand, key] = node.args
+  if (operand === undefined || key === undefined) return undefined
+  const optional = node.fn !== '_[_]'
+  const index = node.fn !== '_?._'
+  if (node.fn !== '_[_]' && node.fn !== '_[?_]' && node.fn !== '_?._') return undefined
+  return { operand, step: { key: keyOf(key), optional, index } }
+}
+
+function keyOf(node: Node): string | undefined {
+  if (node.k !== 'const') return undefined
+  if ('string' in node.value) return node.value.string
+  return 'int' in node.value ? node.value.int : undefined
+}
+
+/** Where the text of a selection ends; `has()` has the range of the call, so its last word is looked up. */
+function endOf(source: string, node: Node): number {
+  if (node.k !== 'select' || !node.test) return node.pos[1]
+  const [start, end] = node.pos
+  const words = tokenize(source.slice(start, end)).filter(
+    ({ kind }) => kind === 'ident' || kind === 'quoted',
+  )
+  return start + (words.at(-1)?.end ?? end - start)
+}
+
+/** The computed parts of a chain, where other chains may be. */
+function indicesOf(node: Node): Node[] {
+  const indices: Node[] = []
+  let at = node
+  for (let link = linkOf(at); link !== undefined; link = linkOf(at)) {
+    const key = at.k === 'call' ? at.args[1] : undefined
+    if (key !== undefined && key.k !== 'const') indices.push(key)
+    at = link.operand
+  }
+  return indices
+}
+
+/**
+ * The source with every chain that starts with `from` (a variable and its fields) starting with `to` instead. Added fields
+ * are selected as the last replaced one is: after `.?` everything is optional. What is not such a chain is left as it is,
+ * comments and white space included.
+ */
+export function rewritePrefix(
+  source: string,
+  ast: Node,
+  from: readonly [string, ...string[]],
+  to: readonly [string, ...string[]],
+): string {
+  const [root, ...fields] = from
+  let text = source
+  for (const chain of chainsOf(source, ast, root).reverse()) {
+    const prefix = chain.steps.slice(0, fields.length)
+    if (prefix.length < fields.length || prefix.some((step, i) => step.key !== fields[i])) continue
+    const end = prefix.at(-1)?.end ?? rootEnd(source, chain)
+    text = text.slice(0, chain.pos[0]) + selection(to, prefix) + text.slice(end)
+  }
+  return text
+}
+
+function rootEnd(source: string, chain: Chain): number {
+  const [word] = tokenize(source.slice(chain.pos[0], chain.pos[1])).filter(
+    ({ kind }) => kind === 'ident',
+  )
+  return chain.pos[0] + (word?.end ?? 0)
+}
+
+function selection(
+  [root, ...fields]: readonly [string, ...string[]],
+  like: readonly ChainStep[],
+): string {
+  const optionalFrom = like.findIndex((step) => step.optional)
+  const optional = (i: number) => optionalFrom >= 0 && i >= optionalFrom
+  return root + fields.map((field, i) => step(field, optional(i))).join('')
+}
+
+function step(field: string, optional: boolean): string {
+  const name = spellField(field)
+  if (name !== undefined) return optional ? `.?${name}` : `.${name}`
+  const key = JSON.stringify(field)
+  return optional ? `[?${key}]` : `[${key}]`
+}
