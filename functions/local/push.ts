@@ -68,7 +68,7 @@ export async function pushManifest(
 /**
  * The descriptor of an artifact manifest whose `subject` is the given image. Where the registry does not answer with
  * `OCI-Subject` it has no referrers API, and the fallback tag `sha256-<hex>` is maintained (distribution spec, pushing
- * manifests with subject).
+ * manifests with subject): read, added to, written, so push the referrers of one image one after the other.
  */
 export async function pushReferrer(
   target: PushTarget,

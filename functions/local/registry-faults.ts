@@ -31,11 +31,16 @@ export interface FaultScope {
 
 /** The faults of one registry, switched on and off while it runs. */
 export class RegistryFaults {
-  readonly #rules: { fault: RegistryFault; on: RegExp | undefined; left: number }[] = []
+  readonly #rules: {
+    fault: RegistryFault
+    on: RegExp | undefined
+    left: number
+    struck: number
+  }[] = []
 
   /** Adds a fault and returns what removes it. Of several that match, the one added first strikes. */
   add(fault: RegistryFault, scope: FaultScope = {}): () => void {
-    const rule = { fault, on: scope.on, left: scope.times ?? Number.POSITIVE_INFINITY }
+    const rule = { fault, on: scope.on, left: scope.times ?? Number.POSITIVE_INFINITY, struck: 0 }
     this.#rules.push(rule)
     return () => {
       rule.left = 0
@@ -53,6 +58,10 @@ export class RegistryFaults {
     )
     if (rule === undefined) return undefined
     rule.left--
-    return rule.fault
+    const { fault } = rule
+    const passed = rule.struck++
+    if (fault.kind !== 'moving-tag') return fault
+    // Its first digest is the one for this request.
+    return { ...fault, digests: fault.digests.slice(Math.min(passed, fault.digests.length - 1)) }
   }
 }

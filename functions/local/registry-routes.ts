@@ -74,17 +74,13 @@ function manifestRoute(
       ...(subject === undefined ? {} : { 'oci-subject': subject }),
     })
   }
-  if (fault?.kind === 'moving-tag') moveTag(repository, reference, fault.digests)
+  if (fault?.kind === 'moving-tag' && fault.digests[0] !== undefined) {
+    repository.tags.set(reference, fault.digests[0])
+  }
   const manifest = repository.manifest(reference)
   if (manifest === undefined) return failure(404, 'MANIFEST_UNKNOWN')
   const headers = { 'content-type': manifest.mediaType, 'docker-content-digest': manifest.digest }
   return { status: 200, headers, body: manifest.bytes }
-}
-
-function moveTag(repository: StoredRepository, tag: string, digests: readonly string[]): void {
-  const at = digests.indexOf(repository.tags.get(tag) ?? '')
-  const next = digests[Math.min(at + 1, digests.length - 1)]
-  if (next !== undefined && !tag.includes(':')) repository.tags.set(tag, next)
 }
 
 function blobRoute(
