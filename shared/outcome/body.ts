@@ -1,5 +1,6 @@
-import { type Bytes, digestBytes, utf8 } from '../bytes.ts'
+import { type Bytes, utf8 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
+import { pinnedDigest } from '../image/pin.ts'
 import { decodeJson, getOwn, isJsonObject, type JsonValue, stringifyJson } from '../json.ts'
 import { MAX_SEAL_BYTES } from '../limits.ts'
 import { isLasting } from './facts.ts'
@@ -14,8 +15,8 @@ export interface SealBody {
 
 /**
  * The bytes of a seal's body. Texts that repeat are written once and referred to by their index, so that hundreds of facts fit:
- * `{iat, exp, policies: [[name, hash, evaluated]], functions, images: [[image, digest]], attestors, facts: [[policy, function, image, attestor]]}`.
- * Facts about images that are not pinned to their digest are left out. Throws `SEAL_TOO_LARGE`.
+ * `{iat, exp, policies: [[name, hash, evaluated]], functions, images, attestors, facts: [[policy, function, image, attestor]]}`.
+ * The digest of a fact is the end of its image; facts about images that are not pinned to theirs are left out. Throws `SEAL_TOO_LARGE`.
  */
 export function encodeBody({ outcomes, issuedAt, expiresAt }: SealBody): Bytes {
   const policies = new Table()
@@ -29,7 +30,7 @@ export function encodeBody({ outcomes, issuedAt, expiresAt }: SealBody): Bytes {
     return [
       known ?? policies.index([fact.policy, fact.policyHash, 0]),
       functions.index(fact.function),
-      images.index([fact.image, fact.digest]),
+      images.index(fact.image),
       attestors.index(fact.attestor),
     ]
   })
@@ -59,24 +60,22 @@ export function decodeBody(bytes: Uint8Array): SealBody {
   if (!isJsonObject(body)) throw malformed('is not an object')
   const policies = list(body, 'policies').map((row) => tuple(row, ['string', 'string', 'number']))
   const functions = list(body, 'functions').map((row) => text(row))
-  const images = list(body, 'images').map((row) => tuple(row, ['string', 'string']))
+  const images = list(body, 'images').map((row) => text(row))
   const attestors = list(body, 'attestors').map((row) => text(row))
   const facts = list(body, 'facts').map((row): Fact => {
     const [p, f, i, a] = tuple(row, ['number', 'number', 'number', 'number'])
     const [policy, policyHash] = at(policies, p)
-    const [image, digest] = at(images, i)
-    const fact = {
+    const image = at(images, i)
+    const digest = pinnedDigest(image)
+    if (digest === undefined) throw malformed('has a fact about an image that is not pinned')
+    return {
       policy: text(policy),
       policyHash: text(policyHash),
       function: at(functions, f),
-      image: text(image),
-      digest: text(digest),
+      image,
+      digest,
       attestor: at(attestors, a),
     }
-    if (digestBytes(fact.digest) === undefined || !isLasting(fact)) {
-      throw malformed('has a fact whose image is not pinned to its digest')
-    }
-    return fact
   })
   const evaluated = policies.filter(([, , flag]) => flag === 1)
   return {

@@ -292,24 +292,23 @@ describe('a body that only a holder of our key could write', () => {
     expect(await sealText(body)).toBe(await seal())
   })
 
-  const OTHER = `sha256:${'b'.repeat(64)}`
   const rows = {
     iat: NOW,
     exp: NOW + TTL,
     policies: [['release', HASH, 1]],
     functions: ['verifyImageSignatures'],
-    images: [[`web@${DIGEST}`, DIGEST]],
+    images: [`web@${DIGEST}`],
     attestors: ['key'],
     facts: [[0, 0, 0, 0]],
   }
   test.each([
     { name: 'the body these rows are made from is fine', body: rows, status: 'open' },
-    { name: 'an image that is not pinned', body: { ...rows, images: [['web:1', DIGEST]] } },
+    { name: 'an image that is not pinned', body: { ...rows, images: ['web:1'] } },
     {
-      name: 'an image pinned to another digest',
-      body: { ...rows, images: [[`web@${OTHER}`, DIGEST]] },
+      name: 'an image that is a row',
+      body: { ...rows, images: [[`web@${DIGEST}`, DIGEST]] },
     },
-    { name: 'a digest that is none', body: { ...rows, images: [['web@x', 'x']] } },
+    { name: 'a digest that is none', body: { ...rows, images: ['web@x'] } },
     { name: 'an index past the end', body: { ...rows, facts: [[0, 0, 1, 0]] } },
     { name: 'a negative index', body: { ...rows, facts: [[0, 0, -1, 0]] } },
     { name: 'a fact with an index too few', body: { ...rows, facts: [[0, 0, 0]] } },
@@ -373,7 +372,7 @@ describe('sealOutcomes', () => {
       }
     }
     const token = await seal({ outcomes: { policies: [], facts } })
-    expect(token.length).toBeLessThan(16_384)
+    expect(token.length).toBeLessThan(12_288)
     expect(await open(token)).toMatchObject({ outcomes: { facts } })
   })
 
