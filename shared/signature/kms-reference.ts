@@ -61,8 +61,14 @@ export function parseKmsReference(text: string): KmsReference {
   if (slash < 0) throw invalid(text, 'no / after the endpoint; without one write awskms:///')
   const host = rest.slice(0, slash)
   const keyId = rest.slice(slash + 1)
+  if (host === 'alias' || host.startsWith('arn:')) {
+    throw invalid(text, 'write awskms:/// with three slashes')
+  }
   const region = ARN.exec(keyId)?.[1]
-  if (region === undefined && !RESOURCE.test(keyId)) throw invalid(text, keyIdAdvice(host, keyId))
+  if (region === undefined && !RESOURCE.test(keyId)) {
+    const expected = 'a key id, mrk- id, alias/name, key ARN or alias ARN'
+    throw invalid(text, `${quote(keyId)} is not ${expected}`)
+  }
   return {
     ...(host === '' ? {} : { endpoint: parseEndpoint(text, host) }),
     keyId,
@@ -134,11 +140,6 @@ function parseAllowed(endpoint: string): { host: string; origin: string } {
 
 function toUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
-}
-
-function keyIdAdvice(host: string, keyId: string): string {
-  if (host === 'alias' || host.startsWith('arn:')) return 'write awskms:/// with three slashes'
-  return `${quote(keyId)} is not a key id, mrk- id, alias/name, key ARN or alias ARN`
 }
 
 function invalid(text: string, reason: string): AdmissionError {
