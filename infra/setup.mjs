@@ -18,7 +18,11 @@ function checkNode() {
 
 /** Runs a command that shows its output; ends this process with its code when it fails. */
 function run(command, args) {
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  const { status, error } = spawnSync(command, args, {
+    cwd: root,
+    // Standard output belongs to whatever runs after this.
+    stdio: ['ignore', 2, 2],
+  })
   if (error) console.error(`cannot run ${command}: ${error.message}`)
   if (status !== 0) process.exit(status ?? 1)
 }

@@ -1,0 +1,114 @@
+import http from 'node:http'
+import https from 'node:https'
+import { compose } from '#functions/compose.ts'
+import { createDevCertificates } from '#functions/local/tls.ts'
+import { startNodeServer } from '#functions/node.ts'
+import type { Phase } from '#shared/admission/response.ts'
+import { LAMBDA_MAX_BODY_BYTES, MAX_BODY_BYTES } from '#shared/limits.ts'
+import { type FrontDoor, startLambda } from '../lambda.ts'
+import { node24 } from '../node24.ts'
+import { startWorker } from '../workerd.ts'
+import { ENV, type World } from './world.ts'
+
+/** An answer as it came over the wire. */
+export interface Answer {
+  status: number
+  /** Name and value of every header in order, without the date. */
+  headers: [string, string][]
+  text: string
+}
+
+/** The functions as one runtime serves them. */
+export interface Target {
+  send(phase: Phase, path: string, request?: Partial<Sent>): Promise<Answer>
+  maxBodyBytes: number
+  /** What the functions have logged, where it can be read. */
+  lines?: () => readonly string[]
+  close(): Promise<void>
+}
+
+export interface Sent {
+  method: string
+  headers: Record<string, string>
+  body: string | Uint8Array
+}
+
+/** Every place the functions run in, by name. */
+export const TARGETS: Readonly<Record<string, (world: World) => Promise<Target>>> = {
+  'Lambda on this Node, Function URL': (world) => lambda(world, 'function-url'),
+  'Lambda on Node 24, HTTP API': async (world) => lambda(world, 'http-api', await node24()),
+  'Worker in workerd': worker,
+  'Node server over TLS': server,
+}
+
+async function lambda(world: World, frontDoor: FrontDoor, node?: string): Promise<Target> {
+  const start = (phase: Phase) =>
+    startLambda({
+      entry: world.bundles[`lambda/${phase}`],
+      frontDoor,
+      env: ENV,
+      ...(node !== undefined && { node, stage: 'v2' }),
+    })
+  const functions = { mutate: await start('mutate'), validate: await start('validate') }
+  return {
+    send: (phase, path, sent) => send(`${functions[phase].url}${path}`, sent),
+    maxBodyBytes: LAMBDA_MAX_BODY_BYTES,
+    lines: () => [...functions.mutate.lines, ...functions.validate.lines],
+    close: async () => {
+      await Promise.all([functions.mutate.close(), functions.validate.close()])
+    },
+  }
+}
+
+async function worker(world: World): Promise<Target> {
+  const { url, close } = await startWorker(world.bundles.worker, ENV)
+  return {
+    send: (_, path, sent) => send(`${url}${path}`, sent),
+    maxBodyBytes: MAX_BODY_BYTES,
+    close,
+  }
+}
+
+async function server(world: World): Promise<Target> {
+  const lines: string[] = []
+  const log = (record: object) => lines.push(JSON.stringify(record))
+  const platform = { env: ENV, log, maxBodyBytes: MAX_BODY_BYTES }
+  const app = compose(world.deployment, platform, ['mutate', 'validate'])
+  const tls = await createDevCertificates({ hosts: ['127.0.0.1'] })
+  const { port, close } = await startNodeServer({ app, tls, host: '127.0.0.1' })
+  return {
+    send: (_, path, sent) => send(`https://127.0.0.1:${port}${path}`, sent, tls.ca),
+    maxBodyBytes: MAX_BODY_BYTES,
+    lines: () => lines,
+    close,
+  }
+}
+
+/** Sends the path exactly as it is given, without the URL parser's corrections. */
+function send(url: string, sent: Partial<Sent> = {}, ca?: string): Promise<Answer> {
+  const { method = 'POST', headers = { 'content-type': 'application/json' }, body = '' } = sent
+  const { protocol, hostname, port } = new URL(url)
+  const path = url.slice(url.indexOf('/', protocol.length + 2))
+  return new Promise((resolve, reject) => {
+    const { request } = protocol === 'https:' ? https : http
+    const call = request(
+      { hostname, port, path, method, headers, ca, agent: false },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: Object.entries(response.headers)
+              .filter(([name]) => name !== 'date')
+              .map(([name, value]) => [name, String(value)]),
+            text: Buffer.concat(chunks).toString('utf8'),
+          })
+        })
+      },
+    )
+    call.on('error', reject)
+    call.end(body)
+  })
+}

@@ -1,0 +1,117 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type BundleReport, bundleFunctions } from '#functions/bundle.ts'
+import { parseConfig } from '#functions/config.ts'
+import { createDeployment, type Deployment } from '#functions/deployment.ts'
+import { pushImage } from '#functions/local/image.ts'
+import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
+import { signImage } from '#functions/local/sign.ts'
+import { localSigner } from '#functions/local/signer.ts'
+import { loadPolicies } from '#shared/policy/load.ts'
+import { hashOf } from './review.ts'
+
+export const TOKEN = 'tokentokentokentokentokentoken22'
+export const BEARER = 'bearer-of-the-cluster'
+export const ENV = { SEAL: Buffer.alloc(32, 7).toString('base64') }
+
+/** Everything the contract suite runs against: a deployment, its bundles, and a registry with images. */
+export interface World {
+  deployment: Deployment
+  registry: LocalRegistry
+  /** References of images, all but the first pinned. The registry never answers for the stalled one. */
+  images: { tagged: string; signed: string; unsigned: string; stalled: string }
+  /** `index.mjs` by bundle name. */
+  bundles: Readonly<Record<BundleReport['name'], string>>
+  close(): Promise<void>
+}
+
+export async function createWorld(): Promise<World> {
+  const registry = await startRegistry()
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const deployment = await createDeployment(configOf(registry.host), await policiesOf(pem))
+  const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-contract-'))
+  const [reports, signed, unsigned] = await Promise.all([
+    bundleFunctions({ deployment, outDir }),
+    pushImage({ url: registry.url, repository: 'signed' }, { text: 'signed', tag: '1' }),
+    pushImage({ url: registry.url, repository: 'unsigned' }, { text: 'unsigned', tag: '1' }),
+  ])
+  const image = { descriptor: signed, reference: `${registry.host}/signed` }
+  await signImage(
+    { url: registry.url, repository: 'signed' },
+    image,
+    [localSigner(privateKey)],
+    'tag',
+  )
+  registry.faults.add({ kind: 'stall' }, { on: /\/v2\/stalled\// })
+  return {
+    deployment,
+    registry,
+    images: {
+      tagged: `${registry.host}/signed:1`,
+      signed: `${registry.host}/signed:1@${signed.digest}`,
+      unsigned: `${registry.host}/unsigned:1@${unsigned.digest}`,
+      stalled: `${registry.host}/stalled:1@${signed.digest}`,
+    },
+    // Every name was asked for.
+    bundles: Object.fromEntries(
+      reports.map(({ name, entry }) => [name, entry]),
+    ) as World['bundles'],
+    close: async () => {
+      await registry.close()
+      await rm(outDir, { recursive: true })
+    },
+  }
+}
+
+function configOf(host: string) {
+  const tokens = [hashOf(TOKEN)]
+  return parseConfig({
+    policies: 'policies',
+    endpoint: 'https://admission.example.com',
+    outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
+    registries: { plainHttp: [host] },
+    clusters: [
+      { name: 'prod', tokens },
+      { name: 'bearer', tokens, bearer: [hashOf(BEARER)] },
+      { name: 'local', tokens, cidrs: ['127.0.0.0/8', '::1/128'] },
+      { name: 'elsewhere', tokens, cidrs: ['203.0.113.0/24'] },
+      { name: 'expired', tokens, notAfter: '2020-01-01T00:00:00Z' },
+    ],
+  })
+}
+
+async function policiesOf(pem: string) {
+  const indented = pem.trim().replaceAll('\n', '\n            ')
+  const text = `
+apiVersion: policies.kyverno.io/v1
+kind: ImageValidatingPolicy
+metadata:
+  name: signed
+spec:
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [""]
+        apiVersions: [v1]
+        operations: [CREATE, UPDATE]
+        resources: [pods]
+  matchImageReferences:
+    - glob: "*"
+  attestors:
+    - name: release
+      cosign:
+        key:
+          data: |
+            ${indented}
+        ctlog:
+          insecureIgnoreTlog: true
+  validations:
+    - expression: images.containers.all(image, verifyImageSignatures(image, [attestors.release]) > 0)
+      message: not signed by the release key
+`
+  const { policies, faults } = await loadPolicies([{ name: 'signed.yaml', text }])
+  if (faults.length > 0) throw new TypeError(JSON.stringify(faults))
+  return policies
+}
