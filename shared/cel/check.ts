@@ -10,6 +10,7 @@ import {
   DYN,
   ERROR,
   INT,
+  isDyn,
   isOptional,
   listOf,
   mapOf,
@@ -304,7 +305,7 @@ class Checker {
       overloads.push(signature.id)
       const result = this.#substitution.apply(instantiate(signature.result, base), false)
       if (type === undefined) type = result
-      else if (type.kind !== 'dyn' && !sameType(type, result)) type = DYN
+      else if (!isDyn(type) && !sameType(type, result)) type = DYN
     }
     return { overloads, type }
   }
@@ -355,7 +356,7 @@ class Checker {
   #entryType(node: Node, optional: boolean): Type {
     const type = this.#typeOf(node)
     if (!optional || isOptional(type)) return optional ? unwrapOptional(type) : type
-    if (type.kind !== 'dyn') this.#mismatch(node, optionalOf(type), type)
+    if (!isDyn(type)) this.#mismatch(node, optionalOf(type), type)
     return type
   }
 

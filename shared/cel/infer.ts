@@ -1,4 +1,4 @@
-import { DYN, paramOf, sameType, type Type } from './type.ts'
+import { DYN, isDyn, paramOf, sameType, type Type } from './type.ts'
 
 /**
  * What is known about type variables while an expression is checked. The rules are cel-go's, down to the order in which
@@ -119,8 +119,8 @@ export function mostGeneral(a: Type, b: Type): Type {
 }
 
 function isEqualOrLessSpecific(a: Type, b: Type): boolean {
-  if (a.kind === 'dyn' || a.kind === 'param') return true
-  if (b.kind === 'dyn' || b.kind === 'param') return false
+  if (isDyn(a) || a.kind === 'param') return true
+  if (isDyn(b) || b.kind === 'param') return false
   if (a.kind !== b.kind) return false
   switch (a.kind) {
     case 'opaque':
@@ -137,7 +137,7 @@ function isEqualOrLessSpecific(a: Type, b: Type): boolean {
 }
 
 function isDynOrError(type: Type): boolean {
-  return type.kind === 'dyn' || type.kind === 'error' || type.kind === 'any'
+  return isDyn(type) || type.kind === 'error'
 }
 
 function isNullable(type: Type): boolean {

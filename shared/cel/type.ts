@@ -101,6 +101,11 @@ export function wrapperOf(primitive: Type): Type {
 
 const OPTIONAL = 'optional_type'
 
+/** True for the types that every value has. */
+export function isDyn(type: Type): boolean {
+  return type.kind === 'dyn' || type.kind === 'any'
+}
+
 /** True for `optional_type(…)`. */
 export function isOptional(type: Type): boolean {
   return type.kind === 'opaque' && type.name === OPTIONAL
