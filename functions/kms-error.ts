@@ -39,6 +39,9 @@ export function describeKmsError(thrown: unknown): KmsFault {
     return unavailable(named(`HTTP ${status}`), true)
   }
   if (status !== undefined && status >= 400) return refused(named(`HTTP ${status}`))
+  // Before the name: the SDK calls a connection that was cut a TimeoutError.
+  const network = networkCodeOf(thrown)
+  if (network !== undefined) return unavailable(`the connection failed (${network})`, true)
   switch (name) {
     case 'CredentialsProviderError':
       return unavailable('no AWS credentials could be loaded', false)
@@ -46,7 +49,7 @@ export function describeKmsError(thrown: unknown): KmsFault {
     case 'AbortError':
       return unavailable('no answer in time', false)
     default:
-      return unavailable(named('no usable answer'), isNetworkError(thrown))
+      return unavailable(named('no usable answer'), false)
   }
 }
 
@@ -71,7 +74,8 @@ function statusOf(thrown: unknown): number | undefined {
 }
 
 /** `ECONNREFUSED`, `ECONNRESET`, … on Node; a TypeError from `fetch` elsewhere. */
-function isNetworkError(thrown: unknown): boolean {
+function networkCodeOf(thrown: unknown): string | undefined {
   const { code } = Object(thrown) as { code?: unknown }
-  return thrown instanceof TypeError || (typeof code === 'string' && /^E[A-Z]/.test(code))
+  if (typeof code === 'string' && /^E[A-Z]{2,30}$/.test(code)) return code
+  return thrown instanceof TypeError ? thrown.name : undefined
 }
