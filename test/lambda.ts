@@ -55,7 +55,8 @@ export async function startLambda(options: LambdaOptions): Promise<Lambda> {
   const api = await listen((request, response) => environment.serve(request, response))
   environment.api = `127.0.0.1:${portOf(api)}`
   const door = await listen((request, response) => {
-    void answer(request, response, options, environment)
+    // A caller that hangs up gets no answer.
+    answer(request, response, options, environment).catch(() => response.destroy())
   })
   return {
     url: `http://127.0.0.1:${portOf(door)}`,
@@ -116,12 +117,14 @@ class Environment {
       this.#dispatch()
       return
     }
+    const ignore = () => undefined
+    // A process that dies while it reports has its exit noticed.
     void bodyOf(request).then((body) => {
       response.writeHead(202).end()
       const [, , id, kind] = path.split('/')
       if (path === '/init/error') this.lines.push(`init error: ${body}`)
       else if (id === this.#current?.id) this.#settle(toOutcome(kind, body.toString('utf8')))
-    })
+    }, ignore)
   }
 
   kill(): void {
@@ -195,8 +198,9 @@ class Environment {
 }
 
 function toOutcome(kind: string | undefined, body: string): Outcome {
-  if (kind !== 'response') return { status: 'error', reason: 'handler' }
-  if (Buffer.byteLength(body) > MAX_PAYLOAD_BYTES) return { status: 'error', reason: 'too-large' }
+  if (kind !== 'response' || Buffer.byteLength(body) > MAX_PAYLOAD_BYTES) {
+    return { status: 'error', reason: 'handler' }
+  }
   return { status: 'result', result: JSON.parse(body) as HttpResult }
 }
 
