@@ -1,7 +1,8 @@
 import { CEL_MAX_EXPRESSION_CHARS, CEL_MAX_NODES, CEL_MAX_RECURSION } from '../limits.ts'
 import type { ConstNode, ListNode, MapNode, Node, StructNode } from './ast.ts'
-import { codePoints, issueAt, MAX_REPORTED_ISSUES, sortIssues } from './issues.ts'
-import { type Token, type TokenKind, tokenize } from './lexer.ts'
+import { Abort, Cursor, Unreadable } from './cursor.ts'
+import { codePoints, issueAt, sortIssues } from './issues.ts'
+import type { Token, TokenKind } from './lexer.ts'
 import {
   bytesLiteral,
   doubleLiteral,
@@ -11,6 +12,7 @@ import {
   uintLiteral,
 } from './literals.ts'
 import { type Macro, MacroFault } from './macros.ts'
+import { INFIX, LEVEL } from './operators.ts'
 import { Builder, Places } from './tree.ts'
 import type { Issue } from './types.ts'
 
@@ -29,9 +31,10 @@ export type MacroTable = ReadonlyMap<string, readonly Macro[]>
 export function parse(source: string, macros: MacroTable): ParseResult {
   const tooLong = sizeIssue(source)
   if (tooLong !== undefined) return { ok: false, issues: [tooLong] }
-  const parser = new Parser(source, macros)
+  const cursor = new Cursor(source)
+  const parser = new Parser(cursor, macros)
   const ast = parser.start()
-  const issues = sortIssues(parser.issues)
+  const issues = sortIssues(cursor.issues)
   return ast === undefined || issues.length > 0
     ? { ok: false, issues }
     : { ok: true, ast, places: parser.places }
@@ -42,7 +45,10 @@ function sizeIssue(source: string): Issue | undefined {
   const size = codePoints(source)
   if (size <= CEL_MAX_EXPRESSION_CHARS) return undefined
   const message = `expression code point size exceeds limit: size: ${size}, limit ${CEL_MAX_EXPRESSION_CHARS}`
-  return issueAt('parse', source, CEL_MAX_EXPRESSION_CHARS, message)
+  const end = Array.from(source.slice(0, 2 * CEL_MAX_EXPRESSION_CHARS))
+    .slice(0, CEL_MAX_EXPRESSION_CHARS)
+    .join('').length
+  return issueAt('parse', source, end, message)
 }
 
 /** Words that name nothing: they are fields of messages only. */
@@ -52,66 +58,32 @@ const RESERVED: ReadonlySet<string> = new Set(
   ),
 )
 
-const RELATIONS: ReadonlyMap<TokenKind, string> = new Map([
-  ['<', '_<_'],
-  ['<=', '_<=_'],
-  ['>', '_>_'],
-  ['>=', '_>=_'],
-  ['==', '_==_'],
-  ['!=', '_!=_'],
-  ['in', '@in'],
-])
-
-const ARITHMETIC: ReadonlyMap<TokenKind, { fn: string; level: number }> = new Map([
-  ['+', { fn: '_+_', level: 1 }],
-  ['-', { fn: '_-_', level: 1 }],
-  ['*', { fn: '_*_', level: 2 }],
-  ['/', { fn: '_/_', level: 2 }],
-  ['%', { fn: '_%_', level: 2 }],
-])
+const INFIX_BY_TOKEN: ReadonlyMap<TokenKind, (typeof INFIX)[number]> = new Map(
+  INFIX.map((operator) => [operator.text, operator]),
+)
 
 const OPERAND =
   "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 
-/** Ends the part of the expression that cannot be read; an enclosing list, map or call goes on after it. */
-class Unreadable extends Error {}
-/** Ends the whole parse. */
-class Abort extends Error {}
-
-/** The rules whose nesting is bounded, as cel-go counts them: one level for each rule entered and not yet left. */
-interface Depths {
-  expr: number
-  relation: number
-  calc: number
-  member: number
-}
-
 class Parser {
   readonly places = new Places()
-  readonly issues: Issue[] = []
-  readonly #source: string
+  readonly #at: Cursor
   readonly #macros: MacroTable
-  readonly #tokens: readonly Token[]
-  readonly #depths: Depths = { expr: 0, relation: 0, calc: 0, member: 0 }
-  #next = 0
+  /** Stand where something could not be read; the issue that says so keeps the tree from being used. */
+  readonly #placeholders = new Set<Node>()
   /** Levels of operators, selections and calls in the subtree read last. */
   #height = 0
 
-  constructor(source: string, macros: MacroTable) {
-    this.#source = source
+  constructor(cursor: Cursor, macros: MacroTable) {
+    this.#at = cursor
     this.#macros = macros
-    const tokens = tokenize(source)
-    for (const token of tokens) {
-      if (token.kind === 'bad') this.#reportBad(token)
-    }
-    this.#tokens = tokens.filter((token) => token.kind !== 'bad')
   }
 
   /** The whole expression; undefined when none could be made. */
   start(): Node | undefined {
     try {
       const ast = this.#expr()
-      if (this.#peek.kind !== 'end') this.#unexpected('<EOF>')
+      if (this.#at.peek.kind !== 'end') this.#at.unexpected('<EOF>')
       return ast
     } catch (thrown) {
       if (thrown instanceof Unreadable || thrown instanceof Abort) return undefined
@@ -119,86 +91,14 @@ class Parser {
     }
   }
 
-  // --- tokens
-
-  get #peek(): Token {
-    // The last token is `end`, and nothing reads past it.
-    return this.#tokens[this.#next] as Token
-  }
-
-  /** The kind of the token `ahead` places after the next one. */
-  #kindAt(ahead: number): TokenKind {
-    return this.#tokens[this.#next + ahead]?.kind ?? 'end'
-  }
-
-  #take(): Token {
-    const token = this.#peek
-    if (token.kind !== 'end') this.#next++
-    return token
-  }
-
-  #skip(kind: TokenKind): Token | undefined {
-    return this.#peek.kind === kind ? this.#take() : undefined
-  }
-
-  #expect(kind: TokenKind): Token {
-    return this.#skip(kind) ?? this.#unexpected(`'${kind}'`)
-  }
-
-  #text(token: Token): string {
-    return this.#source.slice(token.start, token.end)
-  }
-
-  /** Where the token before the next one ends. */
-  get #end(): number {
-    return this.#tokens[this.#next - 1]?.end ?? 0
-  }
-
-  // --- faults
-
-  #report(offset: number, message: string): void {
-    if (this.issues.length < MAX_REPORTED_ISSUES) {
-      this.issues.push(issueAt('parse', this.#source, offset, message))
-      return
-    }
-    throw new Abort()
-  }
-
-  #reportBad(token: Token): void {
-    if (this.issues.length >= MAX_REPORTED_ISSUES) return
-    const text = this.#text(token).slice(0, 80)
-    this.#report(token.start, `Syntax error: token recognition error at: '${text}'`)
-  }
-
-  #unexpected(expected: string): never {
-    const token = this.#peek
-    const found = token.kind === 'end' ? '<EOF>' : this.#text(token).slice(0, 80)
-    this.#report(token.start, `Syntax error: mismatched input '${found}' expecting ${expected}`)
-    throw new Unreadable()
-  }
-
-  #deeper(rule: keyof Depths): void {
-    this.#depths[rule]++
-    if (this.#depths[rule] > CEL_MAX_RECURSION) this.#tooDeep(this.#peek.start)
-  }
-
-  #shallower(rule: keyof Depths, levels = 1): void {
-    this.#depths[rule] -= levels
-  }
-
   #raise(height: number, offset: number): void {
     this.#height = height
-    if (height > CEL_MAX_RECURSION) this.#tooDeep(offset)
-  }
-
-  #tooDeep(offset: number): never {
-    this.#report(offset, `expression recursion limit exceeded: ${CEL_MAX_RECURSION}`)
-    throw new Abort()
+    if (height > CEL_MAX_RECURSION) this.#at.tooDeep(offset)
   }
 
   #id(offset: number): number {
     if (this.places.count >= CEL_MAX_NODES) {
-      this.#report(offset, `expression count exceeds limit of ${CEL_MAX_NODES}`)
+      this.#at.report(offset, `expression count exceeds limit of ${CEL_MAX_NODES}`)
       throw new Abort()
     }
     return this.places.add(offset)
@@ -207,20 +107,20 @@ class Parser {
   // --- operators
 
   #expr(): Node {
-    this.#deeper('expr')
-    const start = this.#peek.start
+    this.#at.deeper('expr')
+    const start = this.#at.peek.start
     const condition = this.#logical('||', '_||_')
-    const node = this.#peek.kind === '?' ? this.#conditional(condition, start) : condition
-    this.#shallower('expr')
+    const node = this.#at.peek.kind === '?' ? this.#conditional(condition, start) : condition
+    this.#at.shallower('expr')
     return node
   }
 
   #conditional(condition: Node, start: number): Node {
     const height = this.#height
-    const question = this.#take()
+    const question = this.#at.take()
     const yes = this.#logical('||', '_||_')
     const yesHeight = this.#height
-    this.#expect(':')
+    this.#at.expect(':')
     const no = this.#expr()
     this.#raise(Math.max(height, yesHeight, this.#height) + 1, question.start)
     return this.#call('_?_:_', [condition, yes, no], start, question.start)
@@ -228,17 +128,23 @@ class Parser {
 
   /** A chain of `||` or `&&`, balanced as cel-go balances it. */
   #logical(kind: '||' | '&&', fn: string): Node {
-    const start = this.#peek.start
+    const start = this.#at.peek.start
     const term = () => (kind === '||' ? this.#logical('&&', '_&&_') : this.#relation())
     const first = term()
-    if (this.#peek.kind !== kind) return first
+    if (this.#at.peek.kind !== kind) return first
     let height = this.#height
-    const chain: Chain = { fn, terms: [first], operators: [], starts: [start], ends: [this.#end] }
-    while (this.#peek.kind === kind) {
-      chain.operators.push(this.#take().start)
-      chain.starts.push(this.#peek.start)
+    const chain: Chain = {
+      fn,
+      terms: [first],
+      operators: [],
+      starts: [start],
+      ends: [this.#at.end],
+    }
+    while (this.#at.peek.kind === kind) {
+      chain.operators.push(this.#at.take().start)
+      chain.starts.push(this.#at.peek.start)
       chain.terms.push(term())
-      chain.ends.push(this.#end)
+      chain.ends.push(this.#at.end)
       height = Math.max(height, this.#height)
     }
     this.#height = height
@@ -257,85 +163,88 @@ class Parser {
   }
 
   #relation(): Node {
-    this.#deeper('relation')
-    const start = this.#peek.start
+    this.#at.deeper('relation')
+    const start = this.#at.peek.start
     let levels = 1
-    let node = this.#calc(0)
-    for (let fn = RELATIONS.get(this.#peek.kind); fn; fn = RELATIONS.get(this.#peek.kind)) {
+    let node = this.#calc(LEVEL.sum)
+    for (;;) {
+      const operation = INFIX_BY_TOKEN.get(this.#at.peek.kind)
+      if (operation?.level !== LEVEL.relation) break
       const height = this.#height
-      this.#deeper('relation')
+      this.#at.deeper('relation')
       levels++
-      const operator = this.#take()
-      this.#deeper('relation')
-      const right = this.#calc(0)
-      this.#shallower('relation')
+      const operator = this.#at.take()
+      this.#at.deeper('relation')
+      const right = this.#calc(LEVEL.sum)
+      this.#at.shallower('relation')
       this.#raise(Math.max(height, this.#height) + 1, operator.start)
-      node = this.#call(fn, [node, right], start, operator.start)
+      node = this.#call(operation.fn, [node, right], start, operator.start)
     }
-    this.#shallower('relation', levels)
+    this.#at.shallower('relation', levels)
     return node
   }
 
-  /** Sums and products; `level` 2 reads products only, 3 a single operand. */
+  /** Operators that bind as `level` does or more tightly: sums and products, or products, or a single operand. */
   #calc(level: number): Node {
-    this.#deeper('calc')
-    const start = this.#peek.start
+    this.#at.deeper('calc')
+    const start = this.#at.peek.start
     let levels = 1
     let node = this.#unary()
     for (;;) {
-      const operation = ARITHMETIC.get(this.#peek.kind)
+      const operation = INFIX_BY_TOKEN.get(this.#at.peek.kind)
       if (operation === undefined || operation.level < level) break
       const height = this.#height
-      this.#deeper('calc')
+      this.#at.deeper('calc')
       levels++
-      const operator = this.#take()
+      const operator = this.#at.take()
       const right = this.#calc(operation.level + 1)
       this.#raise(Math.max(height, this.#height) + 1, operator.start)
       node = this.#call(operation.fn, [node, right], start, operator.start)
     }
-    this.#shallower('calc', levels)
+    this.#at.shallower('calc', levels)
     return node
   }
 
   /** An operand after any number of `!` or of `-`, pairs of which cancel out. */
   #unary(): Node {
-    const first = this.#peek
-    if (first.kind === '-' && isNumber(this.#kindAt(1))) return this.#member()
+    const first = this.#at.peek
+    if (first.kind === '-' && isNumber(this.#at.kindAt(1))) return this.#member()
     if (first.kind !== '!' && first.kind !== '-') return this.#member()
     let count = 0
-    while (this.#skip(first.kind)) count++
+    while (this.#at.skip(first.kind)) count++
     const operand = this.#member()
     if (count % 2 === 0) return operand
     return this.#call(first.kind === '!' ? '!_' : '-_', [operand], first.start, first.start)
   }
 
   #call(fn: string, args: Node[], start: number, place: number): Node {
-    return { k: 'call', id: this.#id(place), pos: [start, this.#end], fn, args }
+    return { k: 'call', id: this.#id(place), pos: [start, this.#at.end], fn, args }
   }
 
   // --- selections and calls
 
   #member(): Node {
-    this.#deeper('member')
-    const start = this.#peek.start
+    this.#at.deeper('member')
+    const start = this.#at.peek.start
     let levels = 1
     let node = this.#primary()
-    for (let kind = this.#peek.kind; kind === '.' || kind === '['; kind = this.#peek.kind) {
-      this.#deeper('member')
+    for (let kind = this.#at.peek.kind; kind === '.' || kind === '['; kind = this.#at.peek.kind) {
+      this.#at.deeper('member')
       levels++
       node = kind === '.' ? this.#selection(node, start) : this.#index(node, start)
     }
-    this.#shallower('member', levels)
+    this.#at.shallower('member', levels)
     return node
   }
 
   #selection(operand: Node, start: number): Node {
     const height = this.#height
-    const dot = this.#take()
-    const optional = this.#skip('?')
-    const name = this.#skip('ident') ?? this.#skip('quoted') ?? this.#unexpected('IDENTIFIER')
+    const dot = this.#at.take()
+    const optional = this.#at.skip('?')
+    const name =
+      this.#at.skip('ident') ?? this.#at.skip('quoted') ?? this.#at.unexpected('IDENTIFIER')
     const field = this.#fieldName(name)
-    if (optional === undefined && name.kind === 'ident' && this.#peek.kind === '(') {
+    if (optional === undefined && name.kind === 'ident' && this.#at.peek.kind === '(') {
       return this.#memberCall(operand, field, start)
     }
     this.#raise(height + 1, dot.start)
@@ -344,18 +253,17 @@ class Parser {
       return this.#call('_?._', [operand, key], start, dot.start)
     }
     const id = this.#id(dot.start)
-    return { k: 'select', id, pos: [start, this.#end], operand, field }
+    return { k: 'select', id, pos: [start, this.#at.end], operand, field }
   }
 
   #fieldName(token: Token): string {
-    return token.kind === 'quoted'
-      ? this.#source.slice(token.start + 1, token.end - 1)
-      : this.#text(token)
+    const text = this.#at.text(token)
+    return token.kind === 'quoted' ? text.slice(1, -1) : text
   }
 
   #memberCall(target: Node, name: string, start: number): Node {
     const height = this.#height
-    const open = this.#take()
+    const open = this.#at.take()
     const args = this.#args()
     this.#raise(Math.max(height, this.#height) + 1, open.start)
     return this.#callOrMacro(name, args, target, start, open.start)
@@ -363,10 +271,10 @@ class Parser {
 
   #index(operand: Node, start: number): Node {
     const height = this.#height
-    const open = this.#take()
-    const optional = this.#skip('?')
-    const index = this.#within(() => this.#expr())
-    this.#expect(']')
+    const open = this.#at.take()
+    const optional = this.#at.skip('?')
+    const index = this.#enclosed()
+    this.#at.expect(']')
     this.#raise(Math.max(height, this.#height) + 1, open.start)
     const fn = optional === undefined ? '_[_]' : '_[?_]'
     return this.#call(fn, [operand, index], start, open.start)
@@ -381,7 +289,7 @@ class Parser {
   ): Node {
     const expanded = this.#expand(fn, args, target, start, open)
     if (expanded !== undefined) return expanded
-    const pos: [number, number] = [start, this.#end]
+    const pos: [number, number] = [start, this.#at.end]
     const receiver = target === undefined ? {} : { target }
     return { k: 'call', id: this.#id(open), pos, fn, ...receiver, args }
   }
@@ -398,16 +306,16 @@ class Parser {
       ?.find(
         (m) => m.receiver === (target !== undefined) && (m.args ?? args.length) === args.length,
       )
-    if (macro === undefined || this.issues.length > 0) return undefined
-    const build = new Builder(this.places, [start, this.#end], open)
+    if (macro === undefined || args.some((arg) => this.#placeholders.has(arg))) return undefined
+    const build = new Builder(this.places, [start, this.#at.end], open)
     try {
       const node = macro.expand(build, args, target)
       if (this.places.count > CEL_MAX_NODES) this.#id(open)
       return node
     } catch (thrown) {
       if (!(thrown instanceof MacroFault)) throw thrown
-      this.#report(this.places.of(thrown.node), thrown.message)
-      return this.#literal({ value: { null: true } }, open)
+      this.#at.report(this.places.of(thrown.node), thrown.message)
+      return this.#placeholder(open)
     }
   }
 
@@ -415,12 +323,12 @@ class Parser {
 
   #primary(): Node {
     this.#height = 0
-    const token = this.#peek
+    const token = this.#at.peek
     switch (token.kind) {
       case 'ident':
         return this.#isMessage(0) ? this.#message() : this.#identOrCall()
       case '.':
-        if (this.#kindAt(1) !== 'ident') break
+        if (this.#at.kindAt(1) !== 'ident') break
         return this.#isMessage(1) ? this.#message() : this.#identOrCall()
       case '(':
         return this.#nested()
@@ -430,91 +338,102 @@ class Parser {
         return this.#map()
       case 'true':
       case 'false':
-        return this.#literal({ value: { bool: this.#take().kind === 'true' } }, token.start)
+        return this.#literal({ value: { bool: this.#at.take().kind === 'true' } }, token.start)
       case 'null':
-        this.#take()
+        this.#at.take()
         return this.#literal({ value: { null: true } }, token.start)
       case '-':
-        if (isNumber(this.#kindAt(1))) return this.#number()
+        if (isNumber(this.#at.kindAt(1))) return this.#number()
         break
       case 'int':
       case 'uint':
       case 'double':
         return this.#number()
       case 'string':
-        return this.#literal(stringLiteral(this.#text(this.#take())), token.start)
+        return this.#literal(stringLiteral(this.#at.text(this.#at.take())), token.start)
       case 'bytes':
-        return this.#literal(bytesLiteral(this.#text(this.#take())), token.start)
+        return this.#literal(bytesLiteral(this.#at.text(this.#at.take())), token.start)
       default:
         break
     }
-    return this.#unexpected(OPERAND)
+    return this.#at.unexpected(OPERAND)
   }
 
   #nested(): Node {
-    this.#take()
-    const node = this.#within(() => this.#expr())
-    this.#expect(')')
+    this.#at.take()
+    const node = this.#enclosed()
+    this.#at.expect(')')
     return node
   }
 
   #number(): Node {
-    const start = this.#peek.start
-    const negative = this.#skip('-') !== undefined
-    const token = this.#take()
-    const text = this.#text(token)
+    const start = this.#at.peek.start
+    const negative = this.#at.skip('-') !== undefined
+    const token = this.#at.take()
+    const text = this.#at.text(token)
     if (token.kind === 'uint') return this.#literal(uintLiteral(text), start)
     const read = token.kind === 'int' ? intLiteral : doubleLiteral
     return this.#literal(read(text, negative), start)
   }
 
+  /** Stands where something could not be read; the issue that says so keeps the tree from being used. */
+  #placeholder(start: number): Node {
+    const node: Node = this.#literal({ value: { null: true } }, start)
+    this.#placeholders.add(node)
+    return node
+  }
+
   /** A constant that ends where the token before the next one ends. */
   #literal(literal: Literal, start: number): Node {
     const value: ConstNode['value'] = 'value' in literal ? literal.value : { null: true }
-    if ('error' in literal) this.#report(start, literal.error)
-    return { k: 'const', id: this.#id(start), pos: [start, this.#end], value }
+    const node: Node = { k: 'const', id: this.#id(start), pos: [start, this.#at.end], value }
+    if ('value' in literal) return node
+    this.#at.report(start, literal.error)
+    this.#placeholders.add(node)
+    return node
   }
 
   #identOrCall(): Node {
-    const start = this.#peek.start
-    const dot = this.#skip('.')
-    const word = this.#expect('ident')
-    const text = this.#text(word)
-    if (RESERVED.has(text)) this.#report(start, `reserved identifier: ${text}`)
+    const start = this.#at.peek.start
+    const dot = this.#at.skip('.')
+    const word = this.#at.expect('ident')
+    const text = this.#at.text(word)
+    if (RESERVED.has(text)) this.#at.report(start, `reserved identifier: ${text}`)
     const name = dot === undefined ? text : `.${text}`
-    const open = this.#skip('(')
+    const open = this.#at.skip('(')
     if (open !== undefined) {
       return this.#callOrMacro(name, this.#args(), undefined, start, open.start)
     }
-    return { k: 'ident', id: this.#id(word.start), pos: [start, this.#end], name }
+    return { k: 'ident', id: this.#id(word.start), pos: [start, this.#at.end], name }
   }
 
   /** True when names joined by dots and then `{` come next; the first of them is `ahead` tokens away. */
   #isMessage(ahead: number): boolean {
     let at = ahead + 1
-    while (this.#kindAt(at) === '.' && this.#kindAt(at + 1) === 'ident') at += 2
-    return this.#kindAt(at) === '{'
+    while (this.#at.kindAt(at) === '.' && this.#at.kindAt(at + 1) === 'ident') at += 2
+    return this.#at.kindAt(at) === '{'
   }
 
   #message(): Node {
-    const start = this.#peek.start
-    let name = this.#skip('.') === undefined ? '' : '.'
-    name += this.#text(this.#take())
-    while (this.#skip('.')) name += `.${this.#text(this.#take())}`
-    const open = this.#expect('{')
+    const start = this.#at.peek.start
+    let name = this.#at.skip('.') === undefined ? '' : '.'
+    name += this.#at.text(this.#at.take())
+    while (this.#at.skip('.')) name += `.${this.#at.text(this.#at.take())}`
+    const open = this.#at.expect('{')
     const fields: StructNode['fields'] = []
     this.#items('}', true, (optional) => {
-      const field = this.#skip('ident') ?? this.#skip('quoted') ?? this.#unexpected('IDENTIFIER')
-      const colon = this.#expect(':')
+      const field =
+        this.#at.skip('ident') ?? this.#at.skip('quoted') ?? this.#at.unexpected('IDENTIFIER')
+      const colon = this.#at.expect(':')
       const entry = { name: this.#fieldName(field), value: this.#expr(), ...optional }
       this.places.addField(entry, colon.start)
       fields.push(entry)
     })
-    return { k: 'struct', id: this.#id(open.start), pos: [start, this.#end], name, fields }
+    return { k: 'struct', id: this.#id(open.start), pos: [start, this.#at.end], name, fields }
   }
 
   #list(): Node {
-    const open = this.#take()
+    const open = this.#at.take()
     const elements: Node[] = []
     const optionals: number[] = []
     this.#items(']', true, (optional) => {
@@ -524,21 +443,21 @@ class Parser {
     const node: ListNode = {
       k: 'list',
       id: this.#id(open.start),
-      pos: [open.start, this.#end],
+      pos: [open.start, this.#at.end],
       elements,
     }
     return optionals.length === 0 ? node : { ...node, optional: optionals }
   }
 
   #map(): Node {
-    const open = this.#take()
+    const open = this.#at.take()
     const entries: MapNode['entries'] = []
     this.#items('}', true, (optional) => {
       const key = this.#expr()
-      this.#expect(':')
+      this.#at.expect(':')
       entries.push({ key, value: this.#expr(), ...optional })
     })
-    return { k: 'map', id: this.#id(open.start), pos: [open.start, this.#end], entries }
+    return { k: 'map', id: this.#id(open.start), pos: [open.start, this.#at.end], entries }
   }
 
   #args(): Node[] {
@@ -559,50 +478,27 @@ class Parser {
     item: (optional: { optional?: true }) => void,
   ): void {
     let height = 0
-    let more = this.#peek.kind !== close && !(literal && this.#loneComma(close))
+    let more = this.#at.peek.kind !== close && !(literal && this.#loneComma(close))
     while (more) {
       this.#height = 0
-      this.#within(() => item(literal && this.#skip('?') ? { optional: true } : {}))
+      this.#at.recovering(() => item(literal && this.#at.skip('?') ? { optional: true } : {}))
       height = Math.max(height, this.#height)
-      more = this.#skip(',') !== undefined
-      if (literal && this.#peek.kind === close) more = false
+      more = this.#at.skip(',') !== undefined
+      if (literal && this.#at.peek.kind === close) more = false
     }
-    this.#expect(close)
+    this.#at.expect(close)
     this.#height = height
   }
 
   #loneComma(close: TokenKind): boolean {
-    if (this.#peek.kind !== ',' || this.#kindAt(1) !== close) return false
-    this.#take()
+    if (this.#at.peek.kind !== ',' || this.#at.kindAt(1) !== close) return false
+    this.#at.take()
     return true
   }
 
-  /** Reads something in brackets; after a fault goes on at the comma or bracket that ends it. */
-  #within<T>(read: () => T): T {
-    const depths = { ...this.#depths }
-    try {
-      return read()
-    } catch (thrown) {
-      if (!(thrown instanceof Unreadable)) throw thrown
-      Object.assign(this.#depths, depths)
-      if (!this.#recover()) throw thrown
-      // The issue that is already reported keeps the result from being used.
-      return this.#literal({ value: { null: true } }, this.#peek.start) as T
-    }
-  }
-
-  /** Skips to the comma or bracket that ends the current item; false when there is none. */
-  #recover(): boolean {
-    let open = 0
-    for (;;) {
-      const { kind } = this.#peek
-      if (kind === 'end') return false
-      const closes = kind === ')' || kind === ']' || kind === '}'
-      if (open === 0 && (closes || kind === ',')) return true
-      if (kind === '(' || kind === '[' || kind === '{') open++
-      if (closes) open--
-      this.#take()
-    }
+  /** An expression in brackets; after a fault in it, a placeholder up to the bracket. */
+  #enclosed(): Node {
+    return this.#at.recovering(() => this.#expr()) ?? this.#placeholder(this.#at.peek.start)
   }
 }
 

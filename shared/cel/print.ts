@@ -1,6 +1,7 @@
 import { fromBase64 } from '../bytes.ts'
 import type { CallNode, ConstNode, FoldNode, MapNode, Node, SelectNode, StructNode } from './ast.ts'
 import { spellField } from './lexer.ts'
+import { INFIX, LEVEL } from './operators.ts'
 import { type MacroCall, macroOf, optionalMacroOf } from './unexpand.ts'
 
 /**
@@ -8,38 +9,14 @@ import { type MacroCall, macroOf, optionalMacroOf } from './unexpand.ts'
  * tree no source has (a fold that no macro makes, a number that is not one).
  */
 export function print(node: Node): string {
-  return printAt(node, TERNARY)
+  return printAt(node, LEVEL.conditional)
 }
 
-// How tightly an expression binds, loosest first.
-const TERNARY = 0
-const OR = 1
-const AND = 2
-const RELATION = 3
-const SUM = 4
-const PRODUCT = 5
-const UNARY = 6
-const MEMBER = 7
+type Operator = (typeof INFIX)[number]
 
-interface Operator {
-  text: string
-  level: number
-}
-
-const BINARY: Readonly<Record<string, Operator>> = {
-  '_<_': { text: '<', level: RELATION },
-  '_<=_': { text: '<=', level: RELATION },
-  '_>_': { text: '>', level: RELATION },
-  '_>=_': { text: '>=', level: RELATION },
-  '_==_': { text: '==', level: RELATION },
-  '_!=_': { text: '!=', level: RELATION },
-  '@in': { text: 'in', level: RELATION },
-  '_+_': { text: '+', level: SUM },
-  '_-_': { text: '-', level: SUM },
-  '_*_': { text: '*', level: PRODUCT },
-  '_/_': { text: '/', level: PRODUCT },
-  '_%_': { text: '%', level: PRODUCT },
-}
+const INFIX_BY_FUNCTION: ReadonlyMap<string, Operator> = new Map(
+  INFIX.map((operator) => [operator.fn, operator]),
+)
 
 /** The node's text, in brackets when it binds less tightly than `level`. */
 function printAt(node: Node, level: number): string {
@@ -49,16 +26,17 @@ function printAt(node: Node, level: number): string {
 }
 
 function levelOf(node: Node): number {
-  if (node.k !== 'call' || node.target !== undefined) return MEMBER
-  if (node.fn === '_?_:_') return optionalMacroOf(node) === undefined ? TERNARY : MEMBER
-  if (node.fn === '_||_') return OR
-  if (node.fn === '_&&_') return AND
-  if (node.fn === '!_' || node.fn === '-_') return UNARY
-  return operator(node)?.level ?? MEMBER
+  if (node.k !== 'call' || node.target !== undefined) return LEVEL.operand
+  if (node.fn === '_?_:_')
+    return optionalMacroOf(node) === undefined ? LEVEL.conditional : LEVEL.operand
+  if (node.fn === '_||_') return LEVEL.or
+  if (node.fn === '_&&_') return LEVEL.and
+  if (node.fn === '!_' || node.fn === '-_') return LEVEL.unary
+  return operator(node)?.level ?? LEVEL.operand
 }
 
 function operator(node: CallNode): Operator | undefined {
-  return Object.hasOwn(BINARY, node.fn) ? BINARY[node.fn] : undefined
+  return INFIX_BY_FUNCTION.get(node.fn)
 }
 
 function printNode(node: Node): string {
@@ -106,7 +84,7 @@ function printSelect({ operand, field, test }: SelectNode): string {
 
 /** What stands before a dot or a bracket; numbers in brackets, so that the dot is not taken for theirs. */
 function printTarget(node: Node): string {
-  const text = printAt(node, MEMBER)
+  const text = printAt(node, LEVEL.operand)
   return isNumber(node) ? `(${text})` : text
 }
 
@@ -132,8 +110,9 @@ function printGlobalCall(node: CallNode): string {
   if (node.fn === '_&&_' || node.fn === '_||_') return printLogical(node)
   const macro = optionalMacroOf(node)
   if (macro !== undefined) return printMacro(macro)
-  if (node.fn === '!_') return `!${printAt(first, MEMBER)}`
-  if (node.fn === '-_') return `-${isNumber(first) ? `(${print(first)})` : printAt(first, MEMBER)}`
+  if (node.fn === '!_') return `!${printAt(first, LEVEL.operand)}`
+  if (node.fn === '-_')
+    return `-${isNumber(first) ? `(${print(first)})` : printAt(first, LEVEL.operand)}`
   if (second === undefined) return printFunction(node)
   const infix = operator(node)
   if (infix !== undefined) {
@@ -144,7 +123,7 @@ function printGlobalCall(node: CallNode): string {
   if (node.fn === '_[?_]') return `${printTarget(first)}[?${print(second)}]`
   if (node.fn === '_?._') return `${printTarget(first)}.?${fieldName(constantKey(second))}`
   if (node.fn === '_?_:_' && third !== undefined) {
-    return `${printAt(first, OR)} ? ${printAt(second, OR)} : ${print(third)}`
+    return `${printAt(first, LEVEL.or)} ? ${printAt(second, LEVEL.or)} : ${print(third)}`
   }
   return printFunction(node)
 }
@@ -181,7 +160,7 @@ function printMemberCall(node: CallNode, target: Node): string {
 /** A chain without brackets when that is how a chain parses, else two operands. */
 function printLogical(node: CallNode): string {
   const { text, level } =
-    node.fn === '_&&_' ? { text: ' && ', level: AND } : { text: ' || ', level: OR }
+    node.fn === '_&&_' ? { text: ' && ', level: LEVEL.and } : { text: ' || ', level: LEVEL.or }
   const terms = flatten(node, node.fn)
   const shown = isBalanced(node, node.fn, terms, 0, terms.length - 2) ? terms : node.args
   return shown.map((term) => printAt(term, level + 1)).join(text)
