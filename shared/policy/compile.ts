@@ -127,11 +127,29 @@ function addIssue(issue: Issue, path: Path, source: string, faults: Faults): voi
 
 /** The name a fault points at and the name it is selected from; the place of a call is its bracket, that of a name its start. */
 function nameAt(source: string, offset: number): { name: string; of: string | undefined } {
-  const before = source.slice(0, offset)
-  const start = before.length - (/[A-Za-z0-9_]*$/.exec(before)?.[0].length ?? 0)
-  const name = /^[A-Za-z0-9_]*/.exec(source.slice(start))?.[0] ?? ''
-  const of = /([A-Za-z0-9_]+)\s*\.\s*$/.exec(source.slice(0, start))?.[1]
-  return { name, of }
+  const start = wordStart(source, offset)
+  let end = offset
+  while (isWord(source[end])) end++
+  const dot = skipSpaceBack(source, start)
+  if (source[dot - 1] !== '.') return { name: source.slice(start, end), of: undefined }
+  const ofEnd = skipSpaceBack(source, dot - 1)
+  return { name: source.slice(start, end), of: source.slice(wordStart(source, ofEnd), ofEnd) }
+}
+
+function wordStart(source: string, end: number): number {
+  let start = end
+  while (isWord(source[start - 1])) start--
+  return start
+}
+
+function skipSpaceBack(source: string, end: number): number {
+  let at = end
+  while (/\s/.test(source[at - 1] ?? '.')) at--
+  return at
+}
+
+function isWord(character: string | undefined): boolean {
+  return character !== undefined && /\w/.test(character)
 }
 
 function attestorNames(spec: unknown): ReadonlySet<unknown> {

@@ -96,8 +96,8 @@ function refuseOtherLabels(selector: Record<string, unknown>, path: Path, faults
 
 /** A list of names that must not be empty; `*` stands alone in it. */
 function names(kind: string, item: Shape<string> = words): Shape<string[]> {
-  return listRule(listOf(item), (items, path, faults) => {
-    if (items.length === 0) faults.add(path, 'Required value')
+  return listRule(listOf(item), (items, path, faults, count) => {
+    if (count === 0) faults.add(path, 'Required value')
     if (items.length > 1 && items.includes('*')) {
       faults.add(
         path,
@@ -107,8 +107,8 @@ function names(kind: string, item: Shape<string> = words): Shape<string[]> {
   })
 }
 
-const resources = listRule(listOf(words), (items, path, faults) => {
-  if (items.length === 0) faults.add(path, 'Required value')
+const resources = listRule(listOf(words), (items, path, faults, count) => {
+  if (count === 0) faults.add(path, 'Required value')
   const clash = (message: string, at: Path = path) =>
     faults.add(at, `Invalid value: ${JSON.stringify(items)}: ${message}`)
   if (items.length > 1 && items.includes('*/*')) {
@@ -155,8 +155,8 @@ const NEEDS_RULE = 'a matchConstraints with at least one resource rule is requir
 /** `spec.matchConstraints`: at least one resource rule; selectors as a review can answer them. */
 export const matchConstraints = object({
   resourceRules: required(
-    listRule(listOf(resourceRule), (rules, path, faults) => {
-      if (rules.length === 0) faults.add(path, `Required value: ${NEEDS_RULE}`)
+    listRule(listOf(resourceRule), (_rules, path, faults, count) => {
+      if (count === 0) faults.add(path, `Required value: ${NEEDS_RULE}`)
     }),
     NEEDS_RULE,
   ),

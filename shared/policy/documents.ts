@@ -13,7 +13,13 @@ import {
   type YAMLMap,
 } from 'yaml'
 import { utf8 } from '../bytes.ts'
-import { MAX_JSON_DEPTH, MAX_POLICY_BYTES, MAX_POLICY_VALUES, MAX_YAML_ALIASES } from '../limits.ts'
+import {
+  MAX_JSON_DEPTH,
+  MAX_LISTED_FAULTS,
+  MAX_POLICY_BYTES,
+  MAX_POLICY_VALUES,
+  MAX_YAML_ALIASES,
+} from '../limits.ts'
 import { type DocumentFault, type Faults, isRecord, own, type Path } from './shape.ts'
 
 /** A place in a file, one-based; columns count code points. */
@@ -79,7 +85,7 @@ function refusedFile(message: string): FileContents {
 
 function readDocument(document: Document.Parsed, source: Source, into: FileContents): void {
   const problems = [...document.errors, ...document.warnings]
-  for (const problem of problems) {
+  for (const problem of problems.slice(0, MAX_LISTED_FAULTS)) {
     into.faults.push({ message: problem.message, place: source.place(problem.pos[0]) })
   }
   if (problems.length > 0 || document.contents === null) return

@@ -222,14 +222,14 @@ export function refused(reason: string): Shape<never> {
 /** Anything at all: a field that is known but that no verdict depends on. */
 export const anything: Shape<unknown> = (value) => value
 
-/** The items of a list, and what must hold between them. */
+/** The items of a list that are right, and what must hold between them. `count` counts the wrong ones too. */
 export function listRule<T>(
   shape: Shape<T[]>,
-  rule: (items: T[], path: Path, faults: Faults) => void,
+  rule: (items: T[], path: Path, faults: Faults, count: number) => void,
 ): Shape<T[]> {
   return (value, path, faults) => {
     const items = shape(value, path, faults)
-    if (items !== undefined) rule(items, path, faults)
+    if (items !== undefined && Array.isArray(value)) rule(items, path, faults, value.length)
     return items
   }
 }
