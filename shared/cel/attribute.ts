@@ -121,11 +121,7 @@ function presence(key: CelValue, optional: boolean): CompiledQualifier {
       frame.spend(1)
       return present
     },
-    find: (frame, value) => {
-      const present = testPresence(frame, value, key)
-      if (present === false) return undefined
-      return present === true ? paidIfPresent(frame, null) : present
-    },
+    find: (frame, value) => paidIfPresent(frame, qualifyIfPresent(frame, value, key)),
   }
 }
 

@@ -1,7 +1,7 @@
 import * as arithmetic from './arithmetic.ts'
 import type { Step } from './attribute.ts'
 import { type CallCost, comparisonCost } from './cost.ts'
-import { equals } from './equality.ts'
+import { equalResult, equals } from './equality.ts'
 import { type Frame, noSuchOverload } from './frame.ts'
 import { accepts, type Implementation, invoke } from './implementation.ts'
 import { CelError, type CelResult, type CelValue } from './values.ts'
@@ -63,10 +63,14 @@ export function equalityStep(
   return (frame) => {
     const a = left(frame)
     const b = right(frame)
-    const result = a instanceof CelError ? a : b instanceof CelError ? b : equals(a, b) !== negated
+    const result = a instanceof CelError ? a : b instanceof CelError ? b : compared(a, b, negated)
     frame.spend(cost === undefined ? comparisonCost(a, b) : cost([a, b], result))
     return result
   }
+}
+
+function compared(a: CelValue, b: CelValue, negated: boolean): boolean | CelError {
+  return negated ? !equals(a, b) : equalResult(a, b)
 }
 
 /** A call of a library function with one or two arguments and one implementation. */

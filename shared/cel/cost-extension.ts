@@ -15,7 +15,7 @@ const resultSize: CallCost = (_args, result) => sizeOf(result) + LIST_RESULT
 
 const flatten: CallCost = (args) => {
   const depth = typeof args[1] === 'number' ? args[1] : 1
-  return depth * listOf(args).length + LIST_RESULT
+  return depth * size(args, 0) + LIST_RESULT
 }
 
 /** Comparing every element with every other; texts and bytes cost a tenth more. */

@@ -23,7 +23,8 @@ export type Guard<T extends CelValue = CelValue> = (value: CelValue) => value is
 export interface Implementation {
   /** Function name, the same for all overloads of one function. */
   readonly fn: string
-  readonly args: readonly Guard[]
+  /** One guard for each parameter; undefined takes any number of anything. */
+  readonly args: readonly Guard[] | undefined
   /** Takes exactly the arguments (values, never errors, past their guards), then the frame. */
   readonly call: (...args: never[]) => CelResult
   /** cel-go binds it as a variadic function: it stops at the first argument that is an error, at no cost of its own. */
@@ -99,10 +100,12 @@ export function invoke(impl: Implementation, args: readonly CelValue[], frame: F
 
 /** True when every guard takes its argument. */
 export function accepts(impl: Implementation, args: readonly CelValue[]): boolean {
-  if (impl.args.length !== args.length) return false
+  const guards = impl.args
+  if (guards === undefined) return true
+  if (guards.length !== args.length) return false
   for (let i = 0; i < args.length; i++) {
     // Both have the same length.
-    if (!(impl.args[i] as Guard)(args[i] as CelValue)) return false
+    if (!(guards[i] as Guard)(args[i] as CelValue)) return false
   }
   return true
 }

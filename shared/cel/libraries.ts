@@ -1,10 +1,20 @@
 import type { Library } from './implementation.ts'
+import { authorizers } from './library/authorizer.ts'
+import { cidrs } from './library/cidr.ts'
+import { formats } from './library/format.ts'
+import { ips } from './library/ip.ts'
+import { jsonPatches } from './library/jsonpatch.ts'
 import { kubernetesLists, listExtension } from './library/lists.ts'
 import { mapInsert } from './library/maps.ts'
+import { namedFormats } from './library/named-formats.ts'
 import { optionals } from './library/optionals.ts'
+import { quantities } from './library/quantity.ts'
+import { kubernetesRegexes, regexExtension } from './library/regexes.ts'
+import { semvers } from './library/semver.ts'
 import { sets } from './library/sets.ts'
 import { conversions, members } from './library/std.ts'
 import { strings } from './library/strings.ts'
+import { urls } from './library/url.ts'
 
 /** What every environment has. */
 export const standardLibrary: Library = { ...conversions, ...members, ...optionals, ...mapInsert }
@@ -13,13 +23,31 @@ export const standardLibrary: Library = { ...conversions, ...members, ...optiona
 export const kubernetesLibrary: Library = {
   ...standardLibrary,
   ...strings,
+  ...formats,
   ...kubernetesLists,
   ...listExtension,
   ...sets,
+  ...kubernetesRegexes,
+  ...urls,
+  ...ips,
+  ...cidrs,
+  ...quantities,
+  ...semvers,
+  ...namedFormats,
+  ...authorizers,
+  ...jsonPatches,
 }
 
 /** Everything a Kyverno image policy may call, besides its host functions. */
-export const kyvernoLibrary: Library = { ...kubernetesLibrary }
+export const kyvernoLibrary: Library = { ...kubernetesLibrary, ...regexExtension }
 
 /** cel-go's own libraries, for its specification. */
-export const specLibrary: Library = { ...standardLibrary, ...strings, ...listExtension, ...sets }
+export const specLibrary: Library = {
+  ...standardLibrary,
+  ...strings,
+  ...listExtension,
+  ...sets,
+  ...regexExtension,
+  ...ips,
+  ...cidrs,
+}

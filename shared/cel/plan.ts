@@ -106,7 +106,7 @@ const CONVERSIONS = new Set(
 const TYPE_NAMES = new Map<string, TypeValue>(
   (
     'bool bytes double dyn int list map null_type string type uint optional_type ' +
-    'google.protobuf.Timestamp google.protobuf.Duration'
+    'google.protobuf.Timestamp google.protobuf.Duration net.IP net.CIDR'
   )
     .split(' ')
     .map((name) => [name, new TypeValue(name)]),
@@ -370,7 +370,7 @@ class Planner {
       if (impl !== undefined) return [impl]
     }
     const all = this.#byFunction.get(node.fn) ?? []
-    return all.filter((impl) => impl.args.length === arity)
+    return all.filter(({ args }) => args === undefined || args.length === arity)
   }
 
   #regex(

@@ -1,7 +1,7 @@
 import type { Step } from './attribute.ts'
 import type { CallCost } from './cost.ts'
 import { noSuchOverload } from './frame.ts'
-import type { Guard, Implementation } from './implementation.ts'
+import { accepts, type Implementation } from './implementation.ts'
 import type { Regex, RegexEngine } from './types.ts'
 import { CelError, type CelResult, type CelValue } from './values.ts'
 
@@ -42,7 +42,7 @@ function call(
   regex: Regex | ((pattern: string) => Regex | CelError),
   values: readonly CelValue[],
 ): CelResult {
-  if (!values.every((value, i) => (impl.args[i] as Guard)(value))) return noSuchOverload(impl.fn)
+  if (!accepts(impl, values)) return noSuchOverload(impl.fn)
   // The guard at `index` has established a string.
   const compiled = typeof regex === 'function' ? regex(values[index] as string) : regex
   if (compiled instanceof CelError) return compiled

@@ -101,8 +101,8 @@ export const NONE = new Optional(undefined)
 export abstract class Opaque extends CelObject {
   /** What stands for the value outside CEL: in host calls, in JSON, in text. */
   abstract readonly key: string
-  /** CEL equality; the other value is of the same `type`. */
-  equals(other: Opaque): boolean {
+  /** CEL equality with a value of the same `type`; an error where the API server gives one. */
+  equals(other: Opaque): boolean | CelError {
     return this.key === other.key
   }
   /** What cel-go's cost model takes as its size. */

@@ -1,6 +1,5 @@
 import { add } from '../arithmetic.ts'
 import { compare, equals } from '../equality.ts'
-import type { Frame } from '../frame.ts'
 import {
   any,
   bool,
@@ -132,6 +131,7 @@ export const kubernetesLists: Library = {
   list_includes_dyn_dyn: overload('includes', [any, any], includes),
 }
 
+/** Longest list `lists.range` makes. */
 const MAX_RANGE = 1_000_000
 
 function slice(values: CelValue[], start: number | bigint, end: number | bigint): CelResult {
@@ -158,11 +158,12 @@ function flattened(values: CelValue[], depth: number): CelValue[] {
   return out
 }
 
-/** `[0, 1, …, n - 1]`. A list past the per-call cost limit is never made: its cost would end the run. */
-function range(count: number | bigint, frame: Frame): CelResult {
-  if (count > MAX_RANGE) frame.spend(Number(count))
-  const length = Math.max(0, Number(count))
-  return Array.from({ length }, (_, index) => index)
+/** `[0, 1, …, n - 1]`. */
+function range(count: number | bigint): CelResult {
+  if (count > MAX_RANGE) {
+    return new CelError(`lists.range: size ${count} exceeds maximum allowed (${MAX_RANGE})`)
+  }
+  return Array.from({ length: Math.max(0, Number(count)) }, (_, index) => index)
 }
 
 function distinct(values: CelValue[]): CelValue[] {

@@ -45,8 +45,8 @@ function indexOf(text: string, part: string): CelResult {
 
 function indexOfFrom(text: string, part: string, offset: Int): CelResult {
   const { length } = runes(text)
-  if (part === '') return offset
   if (offset < 0) return outOfRange(offset)
+  if (part === '') return Math.min(Number(offset), length)
   return offset >= length ? -1 : search(text, part, Number(offset))
 }
 
@@ -58,8 +58,8 @@ function lastIndexOf(text: string, part: string): CelResult {
 
 function lastIndexOfFrom(text: string, part: string, offset: Int): CelResult {
   const { length } = runes(text)
-  if (part === '') return offset
   if (offset < 0) return outOfRange(offset)
+  if (part === '') return Math.min(Number(offset), length)
   return offset >= length ? -1 : searchLast(text, part, Number(offset))
 }
 

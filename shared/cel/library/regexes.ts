@@ -1,0 +1,83 @@
+import { int, type Library, regexOverload, string } from '../implementation.ts'
+import type { Regex } from '../types.ts'
+import { CelError, type CelResult, NONE, Optional } from '../values.ts'
+
+function wholes(text: string, pattern: Regex, limit?: number): string[] {
+  return pattern.matches(text, limit).map(([whole = '']) => whole)
+}
+
+function find(text: string, pattern: Regex): string {
+  return wholes(text, pattern, 1)[0] ?? ''
+}
+
+/** At most `count` matches; negative means all. */
+function findAll(text: string, pattern: Regex, count: number | bigint = -1): string[] {
+  return count < 0 ? wholes(text, pattern) : wholes(text, pattern, Number(count))
+}
+
+/** The API server's regular expression functions. */
+export const kubernetesRegexes: Library = {
+  string_find_string: regexOverload('find', [string, string], 1, find),
+  string_find_all_string: regexOverload('findAll', [string, string], 1, findAll),
+  string_find_all_string_int: regexOverload('findAll', [string, string, int], 1, findAll),
+}
+
+const GROUPS = (count: number) =>
+  new CelError(`regular expression has more than one capturing group: ${count}`)
+
+/** What a match gives: its only group, or the whole of it. */
+function extracted(match: readonly (string | undefined)[]): string | undefined {
+  return match.length > 1 ? match[1] : match[0]
+}
+
+function extract(text: string, pattern: Regex): CelResult {
+  const [match] = pattern.matches(text, 1)
+  if (match === undefined) return NONE
+  if (match.length > 2) return GROUPS(match.length - 1)
+  const value = extracted(match)
+  return value === undefined || value === '' ? NONE : new Optional(value)
+}
+
+function extractAll(text: string, pattern: Regex): CelResult {
+  const out: string[] = []
+  for (const match of pattern.matches(text)) {
+    if (match.length > 2) return GROUPS(match.length - 1)
+    const value = extracted(match)
+    if (value !== undefined && value !== '') out.push(value)
+  }
+  return out
+}
+
+function replace(text: string, pattern: Regex, replacement: string, count: number | bigint = -1) {
+  if (count === 0) return text
+  try {
+    return count < 0
+      ? pattern.replace(text, replacement)
+      : pattern.replace(text, replacement, Number(count))
+  } catch (thrown) {
+    return new CelError(thrown instanceof Error ? thrown.message : String(thrown))
+  }
+}
+
+/** cel-go's `regex.` functions. */
+export const regexExtension: Library = {
+  regex_extract_string_string: regexOverload('regex.extract', [string, string], 1, extract),
+  regex_extractAll_string_string: regexOverload(
+    'regex.extractAll',
+    [string, string],
+    1,
+    extractAll,
+  ),
+  regex_replaceAll_string_string_string: regexOverload(
+    'regex.replace',
+    [string, string, string],
+    1,
+    replace,
+  ),
+  regex_replaceCount_string_string_string_int: regexOverload(
+    'regex.replace',
+    [string, string, string, int],
+    1,
+    replace,
+  ),
+}
