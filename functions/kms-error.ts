@@ -49,7 +49,8 @@ export function describeKmsError(thrown: unknown): KmsFault {
     case 'AbortError':
       return unavailable('no answer in time', false)
     default:
-      return unavailable(named('no usable answer'), false)
+      // Nothing came back at all, which runtimes without error codes put in prose.
+      return unavailable(named('no usable answer'), true)
   }
 }
 

@@ -26,7 +26,8 @@ export interface KmsKeys {
   publicKey(reference: string, signal: AbortSignal): Promise<VerifyingKey>
   /**
    * True when KMS itself agrees that a signature that verified here is right; true at once unless the operator set
-   * `verifyRemotely`. A disabled key is `KMS_REFUSED`, so disabling revokes.
+   * `verifyRemotely`. A disabled key is `KMS_REFUSED`, so disabling revokes, once verdicts already in memory
+   * (`FACT_TTL_MS`) have run out.
    */
   confirm(reference: string, call: ConfirmCall, signal: AbortSignal): Promise<boolean>
   /** KMS requests made so far. */

@@ -273,19 +273,19 @@ describe('describeKmsError', () => {
     {
       name: 'a thrown string',
       thrown: 'odd',
-      retry: false,
+      retry: true,
       reason: 'no usable answer (unknown error)',
     },
     {
       name: 'an error whose name is prose',
       thrown: named('token=abc'),
-      retry: false,
+      retry: true,
       reason: 'no usable answer (unknown error)',
     },
     {
       name: 'nothing',
       thrown: undefined,
-      retry: false,
+      retry: true,
       reason: 'no usable answer (unknown error)',
     },
   ])('takes $name for an outage', ({ thrown, retry, reason }) => {

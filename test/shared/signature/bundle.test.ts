@@ -360,6 +360,19 @@ describe('a Sigstore bundle does not count when', () => {
     ])
   })
 
+  test('the registry gives other bytes for its manifest or for its content', async () => {
+    for (const on of ['manifests', 'blobs']) {
+      const image = await stage.image()
+      const [pushed] = await signImage(stage.target, image, [ours], 'dsse')
+      const place = on === 'blobs' ? /blobs/ : new RegExp(pushed?.digest ?? '')
+      const heal = stage.registry.faults.add({ kind: 'wrong-bytes' }, { on: place })
+      const verification = await stage.verify(image, attestor)
+      heal()
+      expect(verification.status).toBe('rejected')
+      expect(detailsOf(verification)).toEqual([expect.stringMatching(/content hashes to|bytes$/)])
+    }
+  })
+
   test('the annotation of its manifest says it is something else', async () => {
     const image = await stage.image()
     const predicateType = 'https://cyclonedx.org/bom'

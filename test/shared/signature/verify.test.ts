@@ -4,6 +4,7 @@ import { pushReferrer } from '#functions/local/push.ts'
 import {
   bundleReferrer,
   dsseBundle,
+  messageBundle,
   pushSignatureTag,
   type SignatureLayout,
   type SignedImage,
@@ -14,6 +15,7 @@ import { localSigner } from '#functions/local/signer.ts'
 import { Cache } from '#shared/cache.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { FACT_TTL_MS, REJECTION_TTL_MS } from '#shared/limits.ts'
+import type { RegistrySession } from '#shared/registry/types.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
 import type { Attestor, HashAlgorithm, Verification } from '#shared/signature/types.ts'
 import { createVerifier } from '#shared/signature/verify.ts'
@@ -137,6 +139,32 @@ describe('an image is rejected', () => {
     expect((await stage.verify(of(index), attestor)).status).toBe('verified')
     expect((await stage.verify(of(platforms.amd64), attestor)).status).toBe('rejected')
     expect((await stage.verify(of(platforms.arm64), attestor)).status).toBe('verified')
+  })
+
+  test('when its message signature is over a manifest that is not its own', async () => {
+    const image = await stage.image()
+    const other = await stage.image()
+    const bundle = await messageBundle(other, ours)
+    await pushReferrer(stage.target, image.descriptor, bundleReferrer(bundle, 'message'))
+    const session = stage.session()
+    // A session that breaks its contract: the image's digest gives the other manifest.
+    const registry: RegistrySession = {
+      ...session,
+      calls: 0,
+      blob: (...args) => session.blob(...args),
+      referrers: (...args) => session.referrers(...args),
+      manifest: (repository, wanted) =>
+        session.manifest(
+          repository,
+          wanted === image.descriptor.digest ? other.descriptor.digest : wanted,
+        ),
+    }
+    const kms = createKmsKeys({ port: NO_KMS, now: () => NOW })
+    const verifier = createVerifier({ now: () => NOW, kms })
+    const context = { cluster: 'prod', registry, signal: never() }
+    const verification = await verifier.verifyImage(stage.resolved(image), attestor, context)
+    expect(verification.status).toBe('rejected')
+    expect(detailsOf(verification)).toEqual([`manifest ${image.descriptor.digest} is gone`])
   })
 
   test('when its signature is under the tag of another digest', async () => {
