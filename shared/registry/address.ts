@@ -93,9 +93,8 @@ function parseHost(host: string, scheme: Scheme): URL | undefined {
   const text = `${scheme}//${host.toLowerCase()}`
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
-  const plain = url.href === `${scheme}//${url.host}/`
   const same = text === url.origin || text === `${url.origin}:${DEFAULT_PORT[scheme]}`
-  return plain && same ? url : undefined
+  return same ? url : undefined
 }
 
 function endpointsOf(hosts: readonly string[], scheme: Scheme, option: string): Set<string> {

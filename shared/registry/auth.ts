@@ -120,7 +120,6 @@ class OneSessionAuth implements SessionAuth {
     const text = challenge.params.get('realm') ?? ''
     if (!URL.canParse(text)) throw unauthorized(where, 'its token service has no URL')
     const realm = new URL(text)
-    addresses.check(realm)
     if (credential !== undefined && !mayLogInAt(realm, where.host, addresses, tokenHosts)) {
       const elsewhere = `its token service is at ${realm.host}, where its credential does not belong`
       throw unauthorized(where, elsewhere)

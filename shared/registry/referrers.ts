@@ -40,10 +40,7 @@ export async function listReferrers(
 
 /** The first `MAX_REFERRERS` of the descriptors, each digest once. */
 export function distinct(descriptors: readonly Descriptor[]): readonly Descriptor[] {
-  const byDigest = new Map<string, Descriptor>()
-  for (const descriptor of descriptors) {
-    if (!byDigest.has(descriptor.digest)) byDigest.set(descriptor.digest, descriptor)
-  }
+  const byDigest = new Map(descriptors.map((descriptor) => [descriptor.digest, descriptor]))
   return [...byDigest.values()].slice(0, MAX_REFERRERS)
 }
 

@@ -63,6 +63,31 @@ describe('logging in by Basic', () => {
     expect(await pull(pulling, registry)).toBe('REGISTRY_UNAUTHORIZED')
     expect(registry.requests).toHaveLength(requests)
   })
+
+  test('is not tried twice with the same refused login', async () => {
+    const registry = await registryWith({ kind: 'basic', ...login })
+    let credential = basic
+    const pulling = client([registry], { credentials: async () => credential })
+    await pull(pulling, registry)
+    credential = { ...basic, password: 'x' }
+    expect(await pull(pulling, registry)).toBe('REGISTRY_UNAUTHORIZED')
+    registry.requests.length = 0
+    expect(await pull(pulling, registry)).toBe('REGISTRY_UNAUTHORIZED')
+    expect(registry.requests).toHaveLength(1)
+  })
+
+  test('asks for the credential once in a session', async () => {
+    const registry = await registryWith({ kind: 'basic', ...login })
+    const asked: string[] = []
+    const credentials: CredentialsPort = async (host, repository) => {
+      asked.push(`${host}/${repository}`)
+      return basic
+    }
+    const session = client([registry], { credentials }).session(never())
+    await Promise.all(['v1', 'v2'].map((tag) => session.manifest(app(registry), tag)))
+    await session.manifest({ host: registry.host, repository: 'other' }, 'v1')
+    expect(asked).toEqual([`${registry.host}/app`, `${registry.host}/other`])
+  })
 })
 
 describe('logging in by token', () => {

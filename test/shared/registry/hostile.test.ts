@@ -298,6 +298,40 @@ describe('time', () => {
     expect(session.calls).toBe(1)
   })
 
+  test('a request that ends with the signal is not made again', async () => {
+    const ending = new AbortController()
+    const honest: FetchPort = (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(new DOMException('x', 'AbortError')))
+      })
+    const session = answeredBy(honest).session(ending.signal)
+    const code = codeOf(session.manifest(place, 'v1'))
+    await new Promise(setImmediate)
+    ending.abort()
+    expect(await code).toBe('DEADLINE_EXCEEDED')
+    await new Promise(setImmediate)
+    expect(session.calls).toBe(1)
+  })
+
+  test.each([
+    { name: 'the request ends', end: (ending: AbortController) => ending.abort() },
+    { name: 'its time is over', end: () => vi.advanceTimersByTimeAsync(1000) },
+  ])('the platform is told to stop when $name', async ({ end }) => {
+    vi.useFakeTimers()
+    const ending = new AbortController()
+    const signals: (AbortSignal | null | undefined)[] = []
+    const fetch: FetchPort = (_, { signal }) => {
+      signals.push(signal)
+      return forever
+    }
+    const code = codeOf(answeredBy(fetch, 1000).session(ending.signal).manifest(place, 'v1'))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false])
+    await end(ending)
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true])
+    expect(await code).not.toBe('no error')
+  })
+
   test('calls that wait for a connection end with the signal and are never made', async () => {
     const ending = new AbortController()
     const session = answeredBy(() => forever).session(ending.signal)
