@@ -5,7 +5,7 @@ import type { KeyRing } from '#shared/outcome/types.ts'
 import type { FetchPort, KmsPort, LogPort } from '#shared/ports.ts'
 import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import type { Config } from './config.ts'
-import { type AwsCredentials, createAwsKms } from './kms.ts'
+import type { AwsCredentials } from './kms.ts'
 
 /** Environment variables of a process, or bindings of a Worker: where secrets are looked up by name. */
 export type Environment = Readonly<Record<string, unknown>>
@@ -45,11 +45,24 @@ export function missingVariables(config: Config, env: Environment): string[] {
   })
 }
 
-/** AWS KMS with the credentials of the environment; without any there, those of the SDK's default chain. */
+/**
+ * AWS KMS with the credentials of the environment; without any there, those of the SDK's default chain. Loaded when it
+ * is first called: most deployments without KMS keys never do.
+ */
 export function kmsFrom({ env, kms }: Platform): KmsPort {
   if (kms !== undefined) return kms
-  const credentials = awsCredentials(env)
-  return createAwsKms(credentials === undefined ? {} : { credentials })
+  let loaded: KmsPort | undefined
+  const load = async () => {
+    const { createAwsKms } = await import('./kms.ts')
+    const credentials = awsCredentials(env)
+    loaded ??= createAwsKms(credentials === undefined ? {} : { credentials })
+    return loaded
+  }
+  return {
+    getPublicKey: async (...call) => (await load()).getPublicKey(...call),
+    verify: async (...call) => (await load()).verify(...call),
+    generateMac: async (...call) => (await load()).generateMac(...call),
+  }
 }
 
 function awsCredentials(env: Environment): AwsCredentials | undefined {

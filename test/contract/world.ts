@@ -6,15 +6,21 @@ import { type BundleReport, bundleFunctions } from '#functions/bundle.ts'
 import { parseConfig } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { pushImage } from '#functions/local/image.ts'
+import type { KmsEmulator } from '#functions/local/kms.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
 import { signImage } from '#functions/local/sign.ts'
-import { localSigner } from '#functions/local/signer.ts'
+import { kmsSigner, localSigner, type Signer } from '#functions/local/signer.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
 import { hashOf } from './review.ts'
 
 export const TOKEN = 'tokentokentokentokentokentoken22'
 export const BEARER = 'bearer-of-the-cluster'
-export const ENV = { SEAL: Buffer.alloc(32, 7).toString('base64') }
+/** What the functions find in their environment. The local KMS takes any credentials. */
+export const ENV = {
+  SEAL: Buffer.alloc(32, 7).toString('base64'),
+  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+  AWS_SECRET_ACCESS_KEY: 'example',
+}
 
 /** Everything the contract suite runs against: a deployment, its bundles, and a registry with images. */
 export interface World {
@@ -27,11 +33,19 @@ export interface World {
   close(): Promise<void>
 }
 
-export async function createWorld(): Promise<World> {
+/** A World whose keys are PEM and secrets, or all in this KMS. */
+export async function createWorld(kms?: KmsEmulator): Promise<World> {
   const registry = await startRegistry()
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
-  const deployment = await createDeployment(configOf(registry.host), await policiesOf(pem))
+  const { attestor, signer, outcomeKey, config } = await (kms ? keysInKms(kms) : localKeys())
+  const policies = await loadPolicies([{ name: 'signed.yaml', text: policyText(attestor) }], {
+    kmsEndpoints: config.endpoints ?? [],
+    kmsRegion: 'eu-central-1',
+  })
+  if (policies.faults.length > 0) throw new TypeError(JSON.stringify(policies.faults))
+  const deployment = await createDeployment(
+    configOf(registry.host, outcomeKey, config),
+    policies.policies,
+  )
   const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-contract-'))
   const [reports, signed, unsigned] = await Promise.all([
     bundleFunctions({ deployment, outDir }),
@@ -39,12 +53,7 @@ export async function createWorld(): Promise<World> {
     pushImage({ url: registry.url, repository: 'unsigned' }, { text: 'unsigned', tag: '1' }),
   ])
   const image = { descriptor: signed, reference: `${registry.host}/signed` }
-  await signImage(
-    { url: registry.url, repository: 'signed' },
-    image,
-    [localSigner(privateKey)],
-    'tag',
-  )
+  await signImage({ url: registry.url, repository: 'signed' }, image, [signer], 'tag')
   registry.faults.add({ kind: 'stall' }, { on: /\/v2\/stalled\// })
   return {
     deployment,
@@ -66,12 +75,50 @@ export async function createWorld(): Promise<World> {
   }
 }
 
-function configOf(host: string) {
+interface Keys {
+  /** The policy's `cosign.key`. */
+  attestor: { data: string } | { kms: string }
+  signer: Signer
+  /** The config's `outcomes.key` and `kms`. */
+  outcomeKey: object
+  config: { region?: string; endpoints?: string[] }
+}
+
+async function localKeys(): Promise<Keys> {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return {
+    attestor: { data: publicKey.export({ type: 'spki', format: 'pem' }).toString() },
+    signer: localSigner(privateKey),
+    outcomeKey: { secrets: [{ id: 'a', env: 'SEAL' }] },
+    config: {},
+  }
+}
+
+async function keysInKms(kms: KmsEmulator): Promise<Keys> {
+  const { host } = new URL(kms.url)
+  await kms.createKey({ spec: 'ECC_NIST_P256', usage: 'SIGN_VERIFY', alias: 'alias/release' })
+  await kms.createKey({ spec: 'HMAC_256', usage: 'GENERATE_VERIFY_MAC', alias: 'alias/seal' })
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' }
+  return {
+    attestor: { kms: `awskms://${host}/alias/release` },
+    signer: await kmsSigner({
+      keyId: 'alias/release',
+      region: kms.region,
+      endpoint: kms.url,
+      credentials,
+    }),
+    outcomeKey: { kms: `awskms://${host}/alias/seal` },
+    config: { region: kms.region, endpoints: [kms.url] },
+  }
+}
+
+function configOf(host: string, key: object, kms: object) {
   const tokens = [hashOf(TOKEN)]
   return parseConfig({
     policies: 'policies',
     endpoint: 'https://admission.example.com',
-    outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
+    outcomes: { key },
+    kms,
     registries: { plainHttp: [host] },
     clusters: [
       { name: 'prod', tokens },
@@ -83,9 +130,8 @@ function configOf(host: string) {
   })
 }
 
-async function policiesOf(pem: string) {
-  const indented = pem.trim().replaceAll('\n', '\n            ')
-  const text = `
+function policyText(key: Keys['attestor']): string {
+  return `
 apiVersion: policies.kyverno.io/v1
 kind: ImageValidatingPolicy
 metadata:
@@ -102,16 +148,11 @@ spec:
   attestors:
     - name: release
       cosign:
-        key:
-          data: |
-            ${indented}
+        key: ${JSON.stringify(key)}
         ctlog:
           insecureIgnoreTlog: true
   validations:
     - expression: images.containers.all(image, verifyImageSignatures(image, [attestors.release]) > 0)
       message: not signed by the release key
 `
-  const { policies, faults } = await loadPolicies([{ name: 'signed.yaml', text }])
-  if (faults.length > 0) throw new TypeError(JSON.stringify(faults))
-  return policies
 }
