@@ -47,7 +47,7 @@ export function descriptorsOf(index: JsonObject): readonly Descriptor[] {
 }
 
 /** A descriptor, or undefined when digest, size or media type are not what the specification asks for. */
-export function parseDescriptor(value: JsonValue | undefined): Descriptor | undefined {
+function parseDescriptor(value: JsonValue | undefined): Descriptor | undefined {
   if (!isObject(value)) return undefined
   const [mediaType, digest, size, artifactType, annotations] = [
     'mediaType',
