@@ -61,8 +61,6 @@ export async function compileExpressions(
 class Environments {
   readonly #variables = new Map<string, TypeName>()
   #policy: Environment | undefined
-  #request: Environment | undefined
-  #reference: Environment | undefined
 
   add(variable: string, type: TypeName): void {
     this.#variables.set(variable, type)
@@ -70,14 +68,8 @@ class Environments {
   }
 
   for(role: ExpressionRole): Environment {
-    if (role === 'imageReference') {
-      this.#reference ??= referenceEnvironment()
-      return this.#reference
-    }
-    if (role === 'matchCondition' || role === 'image') {
-      this.#request ??= requestEnvironment()
-      return this.#request
-    }
+    if (role === 'imageReference') return referenceEnvironment()
+    if (role === 'matchCondition' || role === 'image') return requestEnvironment()
     this.#policy ??= policyEnvironment(this.#variables)
     return this.#policy
   }

@@ -41,26 +41,25 @@ const REQUEST_VARIABLES: Readonly<Record<string, TypeName>> = {
 }
 
 /** For match conditions and image extractors: they run before images are known, so they see neither them nor `variables`. */
-export function requestEnvironment(): Environment {
-  return createEnvironment({
+export const requestEnvironment = once(() =>
+  createEnvironment({
     profile: 'kyverno',
     variables: REQUEST_VARIABLES,
     declare: PARSE_FUNCTIONS,
-  })
-}
+  }),
+)
 
 /** For `matchImageReferences`: one reference, and how to take it apart. */
-export function referenceEnvironment(): Environment {
-  return createEnvironment({
+export const referenceEnvironment = once(() =>
+  createEnvironment({
     profile: 'kyverno',
     variables: { ref: 'string' },
     declare: PARSE_FUNCTIONS,
-  })
-}
+  }),
+)
 
-/** For variables, validations, messages and audit annotations. `variables` are those compiled so far, with their types. */
-export function policyEnvironment(variables: ReadonlyMap<string, TypeName>): Environment {
-  policyBase ??= createEnvironment({
+const baseEnvironment = once(() =>
+  createEnvironment({
     profile: 'kyverno',
     variables: {
       ...REQUEST_VARIABLES,
@@ -68,12 +67,25 @@ export function policyEnvironment(variables: ReadonlyMap<string, TypeName>): Env
       attestors: 'map(string, dyn)',
     },
     declare: [...PARSE_FUNCTIONS, ...HOST_FUNCTIONS],
-  })
-  return policyBase.extend({ variables: VARIABLES }, { [VARIABLES]: Object.fromEntries(variables) })
+  }),
+)
+
+/** For variables, validations, messages and audit annotations. `variables` are those compiled so far, with their types. */
+export function policyEnvironment(variables: ReadonlyMap<string, TypeName>): Environment {
+  return baseEnvironment().extend(
+    { variables: VARIABLES },
+    { [VARIABLES]: Object.fromEntries(variables) },
+  )
 }
 
-/** Without `variables`: the same for every policy, and immutable. */
-let policyBase: Environment | undefined
+/** Environments are immutable and the same for every policy, so that one of each kind is enough. */
+function once(make: () => Environment): () => Environment {
+  let made: Environment | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
 
 const CLUSTER = 'is not supported: the engine has no access to the cluster'
 const LATER = 'is not supported yet'

@@ -14,7 +14,7 @@ import {
   type SourceDocument,
   type SourceObject,
 } from './documents.ts'
-import { addNotes } from './notes.ts'
+import { addNote, addNotes } from './notes.ts'
 import {
   nameOf,
   POLICY_GROUP,
@@ -31,7 +31,7 @@ import {
   type Path,
   unsupportedValue,
 } from './shape.ts'
-import type { CompiledPolicy, LoadedPolicies, MatchConstraints, PolicyFault } from './types.ts'
+import type { CompiledPolicy, LoadedPolicies, PolicyFault } from './types.ts'
 
 /** The text of one file. The name is for messages, as the operator would write it: `policies/signed.yaml`. */
 export interface PolicyFile {
@@ -137,7 +137,8 @@ class Loading {
     const attestors = await this.#attestors(document.spec, specPath, faults)
     if (faults.found.length > 0) return undefined
     if (document.spec.evaluation?.admission?.enabled === false) {
-      notes.add(
+      addNote(
+        notes,
         [...specPath, 'evaluation', 'admission', 'enabled'],
         'the policy is switched off at admission, so it is left out',
       )
@@ -265,7 +266,7 @@ function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Parts): Com
     source: parts.source,
     failurePolicy: spec.failurePolicy,
     validationActions: spec.validationActions,
-    matchConstraints: constraintsOf(spec),
+    matchConstraints: spec.matchConstraints,
     matchConditions: named('matchConditions'),
     matchImageReferences: spec.matchImageReferences.map((reference, i) =>
       reference.glob !== undefined && reference.glob !== ''
@@ -289,8 +290,4 @@ function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Parts): Com
     ...spec.validationConfigurations,
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
   }
-}
-
-function constraintsOf({ matchConstraints }: PolicySpec): MatchConstraints {
-  return matchConstraints
 }

@@ -1,23 +1,31 @@
 import type { PolicySpec } from './schema.ts'
 import type { Faults, Path } from './shape.ts'
 
+/** Adds one note. */
+export function addNote(notes: Faults, path: Path, message: string): void {
+  notes.add(path, message, 'POLICY_NOTE')
+}
+
 /** Adds what is right but may not be meant: gaps that an operator should know about before relying on the policy. */
 export function addNotes(spec: PolicySpec, path: Path, notes: Faults): void {
   const constraints: Path = [...path, 'matchConstraints', 'resourceRules']
   if (isDefaultAutogen(spec)) {
-    notes.add(
+    addNote(
+      notes,
       [...path, 'autogen'],
       'only Pods are covered so far: Kyverno would generate the policy for their controllers as well; write autogen.podControllers.controllers: [] if Pods are enough',
     )
   }
   if (isEnforced(spec) && covers(spec, 'pods') && !covers(spec, 'pods/ephemeralcontainers')) {
-    notes.add(
+    addNote(
+      notes,
       constraints,
       'pods/ephemeralcontainers is not among the resources: containers added by kubectl debug are not checked',
     )
   }
   if (isEnforced(spec) && covers(spec, 'pods', 'CREATE') && !covers(spec, 'pods', 'UPDATE')) {
-    notes.add(
+    addNote(
+      notes,
       constraints,
       'UPDATE is not among the operations for pods: the image of a running Pod can be changed without a check',
     )

@@ -27,7 +27,7 @@ export interface PreparedPolicy {
 
 /** True when the policy cannot be prepared without a regex engine. */
 export function needsRegex(policy: CompiledPolicy): boolean {
-  return expressionsOf(policy).some((expression) => expression.needs.includes('regex'))
+  return everyExpression(policy).some((expression) => expression.needs.includes('regex'))
 }
 
 /**
@@ -99,7 +99,7 @@ function attestorsOf(policy: CompiledPolicy): Record<string, AttestorValue> {
   return attestors
 }
 
-function expressionsOf(policy: CompiledPolicy): CheckedExpression[] {
+function everyExpression(policy: CompiledPolicy): CheckedExpression[] {
   return [
     ...policy.matchConditions.map((condition) => condition.expression),
     ...policy.matchImageReferences.flatMap((r) => ('expression' in r ? [r.expression] : [])),

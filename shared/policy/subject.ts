@@ -37,14 +37,13 @@ function presentObject({ operation, object }: AdmissionRequest): JsonValue {
 
 /** The CEL variable `request`: like the JSON of the review, what is empty there is not set here. */
 function requestValue(request: AdmissionRequest, object: JsonValue): Record<string, unknown> {
-  const { userInfo, operation, kind, resource, options, oldObject } = request
+  const { userInfo, operation, kind, resource, oldObject } = request
   const value: Record<string, unknown> = {
     uid: request.uid,
     kind,
     resource,
     operation,
     userInfo,
-    options,
     object,
     oldObject,
   }
@@ -56,9 +55,10 @@ function requestValue(request: AdmissionRequest, object: JsonValue): Record<stri
     name: request.name,
     namespace: request.namespace,
     dryRun: request.dryRun,
+    options: request.options,
   }
   for (const [name, member] of Object.entries(optional)) {
-    if (member !== undefined && member !== '') value[name] = member
+    if (member !== undefined && member !== '' && member !== null) value[name] = member
   }
   return value
 }

@@ -73,7 +73,14 @@ export interface LoadedPolicies {
 
 /** One thing wrong with (or notable about) a document. */
 export interface PolicyFault {
-  code: 'POLICY_INVALID' | 'POLICY_UNSUPPORTED' | 'CEL_PARSE' | 'CEL_CHECK' | 'CEL_PROGRAM'
+  /** `POLICY_NOTE`: nothing is wrong, but somebody should know. Only warnings have it. */
+  code:
+    | 'POLICY_NOTE'
+    | 'POLICY_INVALID'
+    | 'POLICY_UNSUPPORTED'
+    | 'CEL_PARSE'
+    | 'CEL_CHECK'
+    | 'CEL_PROGRAM'
   file: string
   /** One-based; 0 when there is no place. */
   line: number

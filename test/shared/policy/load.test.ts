@@ -780,6 +780,7 @@ describe('notes', () => {
     expect(faults).toEqual([])
     expect(policies).toHaveLength(1)
     expect(warnings.map(({ message }) => message).sort()).toEqual([...notes].sort())
+    for (const { code } of warnings) expect(code).toBe('POLICY_NOTE')
   })
 
   test('a policy that is switched off at admission is left out, and that is said', async () => {
@@ -792,7 +793,7 @@ describe('notes', () => {
     expect(faults).toEqual([])
     expect(said(warnings)).toEqual([
       {
-        code: 'POLICY_INVALID',
+        code: 'POLICY_NOTE',
         path: 'spec.evaluation.admission.enabled',
         message: 'the policy is switched off at admission, so it is left out',
       },

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { keyAttestor, load, PEM, POD_RULE, policyDocument, said } from './documents.ts'
 
@@ -687,6 +688,46 @@ describe('what is not supported is refused, never ignored', () => {
     ])
   })
 })
+
+test('no value anywhere makes reading throw', async () => {
+  const spec = {
+    ...policyDocument().spec,
+    matchConditions: [{ name: 'a', expression: 'true' }],
+    matchImageReferences: [{ glob: '*' }],
+    variables: [{ name: 'a', expression: '1' }],
+    images: [{ name: 'a', expression: '["x"]' }],
+    auditAnnotations: [{ key: 'a', valueExpression: '"x"' }],
+    validationConfigurations: { required: true },
+    evaluation: { background: { enabled: true } },
+  }
+  const document = { ...policyDocument(), spec }
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.constantFrom('*', '', ' ', 'true', '(', [], {}, [{}], [null], { key: {} }, { name: 'a' }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...pathsOf(document)), value, async (path, replacement) => {
+      const { policies, faults } = await load([replaced(document, path, replacement) as object])
+      expect(policies.length === 1).toBe(faults.length === 0)
+    }),
+    { numRuns: 400 },
+  )
+})
+
+/** The path of every value below the root. */
+function pathsOf(value: unknown, path: string[] = []): string[][] {
+  if (typeof value !== 'object' || value === null) return [path]
+  const below = Object.entries(value).flatMap(([key, child]) => pathsOf(child, [...path, key]))
+  return path.length === 0 ? below : [path, ...below]
+}
+
+function replaced(value: unknown, [step, ...rest]: string[], by: unknown): unknown {
+  if (step === undefined) return by
+  const child = replaced((value as Record<string, unknown>)[step], rest, by)
+  return Array.isArray(value)
+    ? value.map((item, index) => (String(index) === step ? child : item))
+    : { ...(value as object), [step]: child }
+}
 
 describe('a document that is right', () => {
   test('has its defaults', async () => {
