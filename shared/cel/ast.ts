@@ -1,7 +1,8 @@
 /**
  * The syntax tree of an expression, in cel-go's shape: operators are calls by their internal names (`_&&_`, `_==_`, `_[_]`,
  * `_?._`, `!_`, `@in`, …), macros are expanded to folds. Plain JSON: the tree that was checked is the tree that is shipped.
- * `pos` is `[start, end)` in UTF-16 offsets of the source; nodes a macro made have the range of the macro call.
+ * `pos` is `[start, end)` in UTF-16 offsets of the source; nodes a macro made have the range of the macro call, apart from a
+ * presence test: it has the range of the selection it asks about.
  */
 export type Node =
   | ConstNode
@@ -32,7 +33,10 @@ export interface ConstNode extends NodeBase {
     | { null: true }
 }
 
-/** A name. After checking it is the resolved, fully qualified name without a leading dot. */
+/**
+ * A name. After checking it is the resolved, fully qualified name without a leading dot, unless a comprehension variable of
+ * the same name is in scope: then the dot says that the declared one is meant.
+ */
 export interface IdentNode extends NodeBase {
   k: 'ident'
   name: string

@@ -105,7 +105,7 @@ export const MATH_MACROS: readonly Macro[] = [
 ]
 
 function has(build: Builder, arg: Node): Node {
-  if (arg.k === 'select') return build.presence(arg.operand, arg.field)
+  if (arg.k === 'select') return build.presence(arg)
   throw new MacroFault(arg, 'invalid argument to has() macro')
 }
 

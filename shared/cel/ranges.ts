@@ -1,8 +1,8 @@
 import type { Node } from './ast.ts'
-import { spellField, tokenize } from './lexer.ts'
+import { spellField } from './lexer.ts'
 import { childrenOf } from './tree.ts'
 
-/** One selection of a chain; `end` is the UTF-16 offset after it. */
+/** One selection of a chain. */
 export interface ChainStep {
   /** The field, a constant index, or undefined when the index is computed. */
   key: string | undefined
@@ -10,7 +10,8 @@ export interface ChainStep {
   optional: boolean
   /** Written in brackets. */
   index: boolean
-  end: number
+  /** UTF-16 offsets `[start, end)` of the chain up to here. */
+  pos: [number, number]
 }
 
 /** A variable and what is selected from it, as in `object.spec.containers[0].image`. */
@@ -18,6 +19,7 @@ export interface Chain {
   root: string
   /** UTF-16 offsets `[start, end)` of the whole chain in the source. */
   pos: [number, number]
+  rootPos: [number, number]
   steps: readonly ChainStep[]
   /** The chain is what `has()` asks about. */
   test: boolean
@@ -27,53 +29,47 @@ export interface Chain {
  * The chains rooted at a variable, as long as each one is, in source order. Loop variables of that name are not the
  * variable. A chain a macro has copied is there once.
  */
-export function chainsOf(source: string, ast: Node, root: string): Chain[] {
+export function chainsOf(ast: Node, root: string): Chain[] {
   const found = new Map<string, Chain>()
-  collect(source, ast, root, found)
+  collect(ast, root, found)
   return [...found.values()].sort((a, b) => a.pos[0] - b.pos[0] || b.pos[1] - a.pos[1])
 }
 
-function collect(source: string, node: Node, root: string, found: Map<string, Chain>): void {
-  const chain = chainOf(source, node)
+function collect(node: Node, root: string, found: Map<string, Chain>): void {
+  const chain = chainOf(node)
   if (chain !== undefined) {
     if (chain.root === root) found.set(chain.pos.join(' '), chain)
-    for (const index of indicesOf(node)) collect(source, index, root, found)
+    for (const index of indicesOf(node)) collect(index, root, found)
     return
   }
   if (node.k !== 'fold') {
-    for (const child of childrenOf(node)) collect(source, child, root, found)
+    for (const child of childrenOf(node)) collect(child, root, found)
     return
   }
-  collect(source, node.range, root, found)
-  collect(source, node.accuInit, root, found)
+  collect(node.range, root, found)
+  collect(node.accuInit, root, found)
   if (node.accuVar === root) return
   if (node.iterVar !== root && node.iterVar2 !== root) {
-    collect(source, node.condition, root, found)
-    collect(source, node.step, root, found)
+    collect(node.condition, root, found)
+    collect(node.step, root, found)
   }
-  collect(source, node.result, root, found)
+  collect(node.result, root, found)
 }
 
 /** The node as a chain; undefined when something else than a variable is at its start. */
-function chainOf(source: string, node: Node): Chain | undefined {
+function chainOf(node: Node): Chain | undefined {
   const steps: ChainStep[] = []
   let at = node
   for (let link = linkOf(at); link !== undefined; link = linkOf(at)) {
-    steps.unshift({ ...link.step, end: endOf(source, at) })
+    steps.unshift({ ...link.step, pos: at.pos })
     at = link.operand
   }
   if (at.k !== 'ident') return undefined
   const test = node.k === 'select' && node.test === true
-  const start = test ? startOfOperand(node) : node.pos[0]
-  const end = steps.at(-1)?.end ?? node.pos[1]
-  return { root: at.name, pos: [start, end], steps, test }
+  return { root: at.name, pos: node.pos, rootPos: at.pos, steps, test }
 }
 
-function startOfOperand(node: Node & { k: 'select' }): number {
-  return node.operand.pos[0]
-}
-
-function linkOf(node: Node): { operand: Node; step: Omit<ChainStep, 'end'> } | undefined {
+function linkOf(node: Node): { operand: Node; step: Omit<ChainStep, 'pos'> } | undefined {
   if (node.k === 'select') {
     return { operand: node.operand, step: { key: node.field, optional: false, index: false } }
   }
@@ -90,16 +86,6 @@ function keyOf(node: Node): string | undefined {
   if (node.k !== 'const') return undefined
   if ('string' in node.value) return node.value.string
   return 'int' in node.value ? node.value.int : undefined
-}
-
-/** Where the text of a selection ends; `has()` has the range of the call, so its last word is looked up. */
-function endOf(source: string, node: Node): number {
-  if (node.k !== 'select' || !node.test) return node.pos[1]
-  const [start, end] = node.pos
-  const words = tokenize(source.slice(start, end)).filter(
-    ({ kind }) => kind === 'ident' || kind === 'quoted',
-  )
-  return start + (words.at(-1)?.end ?? end - start)
 }
 
 /** The computed parts of a chain, where other chains may be. */
@@ -127,20 +113,13 @@ export function rewritePrefix(
 ): string {
   const [root, ...fields] = from
   let text = source
-  for (const chain of chainsOf(source, ast, root).reverse()) {
+  for (const chain of chainsOf(ast, root).reverse()) {
     const prefix = chain.steps.slice(0, fields.length)
     if (prefix.length < fields.length || prefix.some((step, i) => step.key !== fields[i])) continue
-    const end = prefix.at(-1)?.end ?? rootEnd(source, chain)
-    text = text.slice(0, chain.pos[0]) + selection(to, prefix) + text.slice(end)
+    const [start, end] = prefix.at(-1)?.pos ?? chain.rootPos
+    text = text.slice(0, start) + selection(to, prefix) + text.slice(end)
   }
   return text
-}
-
-function rootEnd(source: string, chain: Chain): number {
-  const [word] = tokenize(source.slice(chain.pos[0], chain.pos[1])).filter(
-    ({ kind }) => kind === 'ident',
-  )
-  return chain.pos[0] + (word?.end ?? 0)
 }
 
 function selection(

@@ -1,4 +1,13 @@
-import type { ConstNode, FoldNode, IdentNode, ListNode, MapNode, Node, StructNode } from './ast.ts'
+import type {
+  ConstNode,
+  FoldNode,
+  IdentNode,
+  ListNode,
+  MapNode,
+  Node,
+  SelectNode,
+  StructNode,
+} from './ast.ts'
 
 /** Where each node of one tree is reported when something is wrong with it: cel-go's place, such as an operator or a bracket. */
 export class Places {
@@ -61,8 +70,9 @@ export class Builder {
     return { k: 'call', id: this.#id(), pos: this.#pos, fn, target, args }
   }
 
-  presence(operand: Node, field: string): Node {
-    return { k: 'select', id: this.#id(), pos: this.#pos, operand, field, test: true }
+  /** `has()` of a selection, with the range of the selection. */
+  presence({ operand, field, pos }: SelectNode): Node {
+    return { k: 'select', id: this.#id(), pos, operand, field, test: true }
   }
 
   list(...elements: Node[]): ListNode {

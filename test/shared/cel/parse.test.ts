@@ -4,39 +4,9 @@ import type { Node } from '#shared/cel/ast.ts'
 import { parseOnly } from '#shared/cel/compile.ts'
 import { createEnvironment } from '#shared/cel/environment.ts'
 import { childrenOf } from '#shared/cel/tree.ts'
+import { short } from '#test/shared/cel/short.ts'
 
 const environment = createEnvironment({ profile: 'spec', variables: {} })
-
-/** A tree in short: calls as `fn(target; args)`, constants as they are spelled in the tree. */
-function short(node: Node): string {
-  switch (node.k) {
-    case 'const': {
-      const [value] = Object.values(node.value)
-      return typeof value === 'string' && !('string' in node.value) ? value : JSON.stringify(value)
-    }
-    case 'ident':
-      return node.name
-    case 'select':
-      return node.test
-        ? `has(${short(node.operand)}.${node.field})`
-        : `${short(node.operand)}.${node.field}`
-    case 'call': {
-      const target = node.target === undefined ? '' : `${short(node.target)}; `
-      return `${node.fn}(${target}${node.args.map(short).join(', ')})`
-    }
-    case 'list':
-      return `[${node.elements.map((e, i) => (node.optional?.includes(i) ? '?' : '') + short(e)).join(', ')}]`
-    case 'map':
-      return `{${node.entries.map((e) => `${e.optional ? '?' : ''}${short(e.key)}: ${short(e.value)}`).join(', ')}}`
-    case 'struct':
-      return `${node.name}{${node.fields.map((f) => `${f.optional ? '?' : ''}${f.name}: ${short(f.value)}`).join(', ')}}`
-    case 'fold': {
-      const vars = [node.iterVar, node.iterVar2].filter((v) => v !== undefined).join(', ')
-      const { range, accuVar, accuInit, condition, step, result } = node
-      return `fold(${vars} of ${short(range)}; ${accuVar} = ${short(accuInit)}; ${short(condition)}; ${short(step)}; ${short(result)})`
-    }
-  }
-}
 
 function parsed(source: string): string {
   const result = parseOnly(source, environment)
