@@ -135,7 +135,8 @@ export function usesKms({ config, policies }: Deployment): boolean {
   )
 }
 
-const workerCrypto: Plugin = {
+/** Puts `worker-crypto.ts` in the place of `node:crypto`, for whatever a dependency of a Worker does with it. */
+export const workerCrypto: Plugin = {
   name: 'worker-crypto',
   setup({ onResolve }) {
     onResolve({ filter: /^(node:)?crypto$/ }, ({ importer }) =>
