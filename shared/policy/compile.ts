@@ -45,7 +45,7 @@ export async function compileExpressions(
     if (expression.name !== undefined) environments.add(expression.name, found?.type ?? 'dyn')
     if (found === undefined) continue
     for (const node of undeclaredAttestors(found.ast, attestors)) {
-      faults.found.push({
+      faults.report({
         code: 'CEL_CHECK',
         path: expression.path,
         message: `attestor ${JSON.stringify(node.name)} is not declared in spec.attestors`,
@@ -106,7 +106,7 @@ function addIssue(issue: Issue, path: Path, source: string, faults: Faults): voi
   const reason = isUndeclared ? UNSUPPORTED_NAMES.get(name) : undefined
   // `resource.get(…)`: the fault is `resource`, which has its own issue.
   if (isUndeclared && of !== undefined && UNSUPPORTED_NAMES.has(of)) return
-  faults.found.push({
+  faults.report({
     code: reason === undefined ? CODES[issue.phase] : 'POLICY_UNSUPPORTED',
     path,
     message:

@@ -1,11 +1,11 @@
 import type { Frame } from '../cel/frame.ts'
+import { callHost } from '../cel/host.ts'
 import type { Library } from '../cel/implementation.ts'
 import { instance, list, overload, string } from '../cel/implementation.ts'
 import { CelError, type CelResult, type CelValue, Opaque } from '../cel/values.ts'
-import { AdmissionError, unreachable } from '../errors.ts'
+import { AdmissionError } from '../errors.ts'
 import { isReference, parseReference } from '../image/reference.ts'
 import type { ImageReference } from '../image/types.ts'
-import type { JsonValue } from '../json.ts'
 
 /** What `attestors.<name>` is: only its name leaves the expression. */
 export class AttestorValue extends Opaque {
@@ -84,27 +84,9 @@ function verify(reference: string, attestors: readonly CelValue[], frame: Frame)
     }
     names.push(attestor.key)
   }
-  return askHost(frame, 'verifyImageSignatures', [reference, names])
+  return callHost(frame, 'verifyImageSignatures', [reference, names])
 }
 
 function imageData(reference: string, frame: Frame): CelResult {
-  return askHost(frame, 'getImageData', [reference])
-}
-
-/** The host's answer as a step of the evaluation; an answer that is not there yet is an error that marks the run. */
-function askHost(frame: Frame, name: string, args: readonly JsonValue[]): CelResult {
-  const answer = frame.options.host?.({ name, args })
-  if (answer === undefined) return new CelError(`${name} cannot be called here`)
-  switch (answer.kind) {
-    case 'value':
-      // Plain JSON is a CEL value as it is.
-      return answer.value as CelValue
-    case 'error':
-      return new CelError(answer.message)
-    case 'pending':
-      frame.pending = true
-      return new CelError(`${name}: not known yet`)
-    default:
-      return unreachable(answer)
-  }
+  return callHost(frame, 'getImageData', [reference])
 }

@@ -103,7 +103,7 @@ class Loading {
       const place = `${file}:${document.place(path).line}`
       this.#claimName(value, path, place, faults)
       const policy = await this.#policy(value, path, place, faults, notes)
-      if (policy !== undefined && faults.found.length === 0) this.#policies.push(policy)
+      if (policy !== undefined && faults.count === 0) this.#policies.push(policy)
     }
     this.#report(file, document, faults.found)
     this.#report(file, document, notes.found, this.#warnings)
@@ -135,7 +135,7 @@ class Loading {
     const compiled = await compileExpressions(own(value, 'spec'), specPath, faults)
     if (document === undefined) return undefined
     const attestors = await this.#attestors(document.spec, specPath, faults)
-    if (faults.found.length > 0) return undefined
+    if (faults.count > 0) return undefined
     if (document.spec.evaluation?.admission?.enabled === false) {
       addNote(
         notes,

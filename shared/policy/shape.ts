@@ -1,3 +1,4 @@
+import { MAX_FAULTS } from '../limits.ts'
 import type { PolicyFault } from './types.ts'
 
 /** Keys and indices from the root of a document to a value. */
@@ -14,23 +15,24 @@ export interface DocumentFault {
   offset?: number
 }
 
-/** Collects every fault of a document, so that one look at the list mends it. */
+/** Collects every fault of a document, so that one look at the list mends it; beyond `MAX_FAULTS` they are counted only. */
 export class Faults {
   readonly found: DocumentFault[] = []
+  count = 0
+
+  report(fault: DocumentFault): void {
+    this.count++
+    if (this.found.length < MAX_FAULTS) this.found.push(fault)
+  }
 
   add(path: Path, message: string, code: PolicyFault['code'] = 'POLICY_INVALID'): undefined {
-    this.found.push({ code, path, message })
+    this.report({ code, path, message })
     return undefined
   }
 
   unknownField(path: Path): void {
-    const name = String(path.at(-1))
-    this.found.push({
-      code: 'POLICY_INVALID',
-      path,
-      message: `unknown field ${JSON.stringify(name)}`,
-      at: 'key',
-    })
+    const message = `unknown field ${JSON.stringify(String(path.at(-1)))}`
+    this.report({ code: 'POLICY_INVALID', path, message, at: 'key' })
   }
 }
 
@@ -191,7 +193,7 @@ export type Rule = (fields: Record<string, unknown>, path: Path, faults: Faults)
 export function object<F extends Fields>(fields: F, rule?: Rule): Shape<ObjectOf<F>> {
   return (value, path, faults) => {
     if (!isRecord(value)) return wrongType(value, 'object', path, faults)
-    const before = faults.found.length
+    const before = faults.count
     rule?.(value, path, faults)
     for (const name of Object.keys(value)) {
       if (!Object.hasOwn(fields, name)) faults.unknownField([...path, name])
@@ -202,7 +204,7 @@ export function object<F extends Fields>(fields: F, rule?: Rule): Shape<ObjectOf
       if (found !== undefined) read[name] = found
     }
     // Every field that is missing or wrong added a fault, so without one the object has all of them.
-    return faults.found.length > before ? undefined : (read as ObjectOf<F>)
+    return faults.count > before ? undefined : (read as ObjectOf<F>)
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MAX_LISTED_FAULTS, MAX_POLICY_BYTES } from '#shared/limits.ts'
+import { MAX_FAULTS, MAX_LISTED_FAULTS, MAX_POLICY_BYTES } from '#shared/limits.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
 import { keyAttestor, listed, load, PEM, policyDocument, said } from './documents.ts'
 
@@ -285,6 +285,13 @@ describe('text that is not a document', () => {
     expect(policies).toEqual([])
     expect(faults.length).toBeGreaterThan(0)
     expect(faults.length).toBeLessThanOrEqual(MAX_LISTED_FAULTS)
+  })
+
+  test('a document with endless faults has a list of a thousand', async () => {
+    const images = Array.from({ length: 2000 }, () => ({}))
+    const { policies, faults } = await load([policyDocument({ images })])
+    expect(policies).toEqual([])
+    expect(faults).toHaveLength(MAX_FAULTS)
   })
 
   test('a key cannot reach a prototype', async () => {
