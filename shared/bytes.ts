@@ -25,10 +25,22 @@ export function toHex(bytes: Uint8Array): string {
 
 /** The bytes of a hexadecimal string, or undefined when it is not one. */
 export function fromHex(text: string): Bytes | undefined {
-  if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return undefined
+  if (text.length % 2 !== 0) return undefined
   const out = new Uint8Array(text.length / 2)
-  for (let i = 0; i < out.length; i++) out[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16)
+  for (let i = 0; i < out.length; i++) {
+    const high = nibble(text.charCodeAt(2 * i))
+    const low = nibble(text.charCodeAt(2 * i + 1))
+    if (high < 0 || low < 0) return undefined
+    out[i] = high * 16 + low
+  }
   return out
+}
+
+/** The value of a hexadecimal digit, or a negative number. */
+function nibble(code: number): number {
+  if (code >= 48 && code <= 57) return code - 48
+  const letter = code | 32
+  return letter >= 97 && letter <= 102 ? letter - 87 : -1
 }
 
 /** Standard base64 with padding (RFC 4648 section 4). */
@@ -98,9 +110,14 @@ export async function sha256Digest(bytes: Uint8Array): Promise<string> {
   return `sha256:${toHex(await sha256(bytes))}`
 }
 
+/** True for exactly `sha256:<64 lower-case hex>`. */
+export function isDigest(text: string): boolean {
+  return /^sha256:[0-9a-f]{64}$/.test(text)
+}
+
 /** The 32 bytes of a `sha256:<64 lower-case hex>` digest, or undefined when it is not exactly that. */
 export function digestBytes(digest: string): Bytes | undefined {
-  return /^sha256:[0-9a-f]{64}$/.test(digest) ? fromHex(digest.slice(7)) : undefined
+  return isDigest(digest) ? fromHex(digest.slice(7)) : undefined
 }
 
 /** Throws `REGISTRY_DIGEST_MISMATCH` unless the bytes hash to the digest. */

@@ -1,5 +1,5 @@
 import type { JsonPatchOperation } from '../admission/types.ts'
-import { digestBytes } from '../bytes.ts'
+import { isDigest } from '../bytes.ts'
 import { withDigest } from './reference.ts'
 import type { ExtractedImage } from './types.ts'
 
@@ -12,7 +12,7 @@ export function isPinned(image: string): boolean {
 export function pinnedDigest(image: string): string | undefined {
   const at = image.indexOf('@')
   const digest = at < 0 ? '' : image.slice(at + 1)
-  return digestBytes(digest) === undefined ? undefined : digest
+  return isDigest(digest) ? digest : undefined
 }
 
 /**
