@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import type { BundleName, BundleReport } from '#functions/bundle.ts'
+import type { BundleName, BundleReport } from './bundle.ts'
 
 const KB = 1000
 

@@ -1,7 +1,7 @@
 import { build } from 'esbuild'
 import { Miniflare } from 'miniflare'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { workerCrypto } from '#functions/bundle.ts'
+import { workerCrypto } from '#functions/cli/bundle.ts'
 
 /** What a dependency written for Node does: a signature checked without naming the digest. */
 const WORKER = `

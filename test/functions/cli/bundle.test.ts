@@ -2,11 +2,11 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type BundleReport, bundleFunctions } from '#functions/bundle.ts'
 import { compare } from '#functions/cli/budgets.ts'
+import { type BundleReport, bundleFunctions } from '#functions/cli/bundle.ts'
 import { parseConfig } from '#functions/config.ts'
 import { createDeployment } from '#functions/deployment.ts'
-import { hashOf } from '../contract/review.ts'
+import { hashOf } from '../../contract/review.ts'
 
 describe('bundleFunctions', () => {
   let folder: string

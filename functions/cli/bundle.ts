@@ -1,8 +1,8 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
-import { type Deployment, formatDeployment } from './deployment.ts'
+import { type Deployment, formatDeployment } from '#functions/deployment.ts'
+import { packageRoot } from './package.ts'
 
 /** What is built: two Lambda functions and one Worker with both phases. */
 export type BundleName = 'lambda/mutate' | 'lambda/validate' | 'worker'
@@ -37,14 +37,7 @@ const ENTRIES: Readonly<Record<BundleName, string>> = {
 }
 const KMS_CLIENT = '@aws-sdk/client-kms'
 
-/** The package this code is from: the same two levels up from `functions/` or `dist/cli/` in a checkout and once installed. */
-const ROOT = packageRoot(path.dirname(fileURLToPath(import.meta.url)))
-
-function packageRoot(folder: string): string {
-  return path.basename(path.dirname(folder)) === 'dist'
-    ? path.dirname(path.dirname(folder))
-    : path.dirname(folder)
-}
+const ROOT = packageRoot()
 
 /** Builds the bundles of a deployment: functions, engine, policies and config, nothing to fetch at run time. */
 export async function bundleFunctions(options: BundleOptions): Promise<BundleReport[]> {
