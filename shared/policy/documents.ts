@@ -7,9 +7,8 @@ import {
   isSeq,
   LineCounter,
   type Node,
-  type Pair,
   parseAllDocuments,
-  Scalar,
+  type Scalar,
   type YAMLMap,
 } from 'yaml'
 import { utf8 } from '../bytes.ts'
@@ -20,13 +19,8 @@ import {
   MAX_POLICY_VALUES,
   MAX_YAML_ALIASES,
 } from '../limits.ts'
+import { keyOf, locate, NO_PLACE, type Place, Source } from './places.ts'
 import { type DocumentFault, type Faults, isRecord, own, type Path } from './shape.ts'
-
-/** A place in a file, one-based; columns count code points. */
-export interface Place {
-  line: number
-  column: number
-}
 
 /** One YAML or JSON document as plain data that remembers where everything stands. */
 export interface SourceDocument {
@@ -48,8 +42,6 @@ export interface FileContents {
   documents: SourceDocument[]
   faults: FileFault[]
 }
-
-const NO_PLACE: Place = { line: 0, column: 0 }
 
 /** The documents of a YAML or JSON file. Never throws: what cannot be read is a fault with its place. */
 export function readDocuments(text: string): FileContents {
@@ -100,51 +92,6 @@ function readDocument(document: Document.Parsed, source: Source, into: FileConte
     place: (path, at) => source.place(locate(document, path, at).offset),
     placeInText: (path, offset) => source.placeInText(locate(document, path).node, offset),
   })
-}
-
-/** The text of a file and where its lines begin. */
-class Source {
-  readonly #text: string
-  readonly #lines: LineCounter
-
-  constructor(text: string, lines: LineCounter) {
-    this.#text = text
-    this.#lines = lines
-  }
-
-  place(offset: number): Place {
-    const { line, col } = this.#lines.linePos(offset)
-    if (line === 0) return { line: 1, column: 1 }
-    const start = offset - (col - 1)
-    return { line, column: [...this.#text.slice(start, offset)].length + 1 }
-  }
-
-  placeInText(node: Node | null, offset: number): Place {
-    if (!isScalar(node) || node.range === undefined || node.range === null) return NO_PLACE
-    const [start, end] = node.range
-    if (typeof node.value !== 'string') return this.place(start)
-    const written = this.#text.slice(start, end)
-    const inset = written.startsWith('"') || written.startsWith("'") ? 1 : 0
-    if (written.slice(inset, inset + node.value.length) === node.value) {
-      return this.place(start + inset + offset)
-    }
-    if (node.type === Scalar.BLOCK_LITERAL) return this.#placeInBlock(node.value, start, offset)
-    return this.place(start)
-  }
-
-  /** In a `|` block every line of the value is a line of the file, further to the right. */
-  #placeInBlock(value: string, start: number, offset: number): Place {
-    const before = value.slice(0, offset).split('\n')
-    const header = this.place(start).line
-    const line = header + before.length
-    const lineStart = this.#lines.lineStarts[line - 1]
-    if (lineStart === undefined) return this.place(start)
-    const written = this.#text.slice(lineStart).split('\n', 1)[0] ?? ''
-    const text = value.split('\n')[before.length - 1] ?? ''
-    const indent = written.indexOf(text)
-    const column = [...(before.at(-1) ?? '')].length + Math.max(indent, 0) + 1
-    return { line, column }
-  }
 }
 
 /** Turns the nodes of a document into plain data, counting what aliases multiply. */
@@ -225,45 +172,6 @@ class TooMuch extends Error {
     super(message)
     this.node = node
   }
-}
-
-/** The key of a pair as text, as JSON has it: numbers and booleans by what was written. */
-function keyOf(pair: Pair): string | undefined {
-  const { key } = pair
-  if (!isScalar(key)) return undefined
-  if (typeof key.value === 'string') return key.value
-  return key.value === null ? undefined : key.source
-}
-
-/** The node a path leads to, and the offset a message about it should point at. */
-function locate(document: Document, path: Path, at?: 'key'): { node: Node | null; offset: number } {
-  let node: Node | null = document.contents
-  let offset = node?.range?.[0] ?? 0
-  for (const [index, step] of path.entries()) {
-    const parent: Node | null = isAlias(node) ? (node.resolve(document) ?? null) : node
-    const found = child(parent, step)
-    if (found === undefined) return { node: null, offset }
-    node = found.node
-    const isLast = index === path.length - 1
-    const pointAtValue = isScalar(node) && isLast && at !== 'key'
-    offset = (pointAtValue ? node?.range?.[0] : (found.key ?? node?.range?.[0])) ?? offset
-  }
-  return { node: isAlias(node) ? (node.resolve(document) ?? null) : node, offset }
-}
-
-/** The child of a map or list, with the offset of its key if it has one. */
-function child(
-  parent: Node | null,
-  step: string | number,
-): { node: Node | null; key?: number } | undefined {
-  if (isSeq(parent) && typeof step === 'number') {
-    return step < parent.items.length ? { node: parent.items[step] as Node | null } : undefined
-  }
-  if (!isMap(parent)) return undefined
-  const pair = parent.items.find((candidate) => keyOf(candidate) === step)
-  if (pair === undefined) return undefined
-  const key = (pair.key as Node | null)?.range?.[0]
-  return { node: pair.value as Node | null, ...(key === undefined ? {} : { key }) }
 }
 
 /** One object of a file: a document of its own, or an item of a `List`. */

@@ -1,10 +1,10 @@
 import { sha256, toHex, utf8 } from '../bytes.ts'
-import type { CheckedExpression } from '../cel/types.ts'
 import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
 import { createCosignKeyAttestor } from '../signature/attestor.ts'
 import { resolveKmsKey } from '../signature/kms-reference.ts'
 import type { Attestor } from '../signature/types.ts'
+import { assemble } from './assemble.ts'
 import { compileExpressions } from './compile.ts'
 import {
   type FileFault,
@@ -237,57 +237,4 @@ function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): b
   const versions = POLICY_VERSIONS.map((served) => `${POLICY_GROUP}/${served}`)
   faults.add([...path, 'apiVersion'], unsupportedValue(apiVersion, versions), 'POLICY_UNSUPPORTED')
   return false
-}
-
-interface Parts {
-  source: string
-  hash: string
-  attestors: readonly Attestor[]
-  /** Checked expressions by path. */
-  compiled: ReadonlyMap<string, CheckedExpression>
-  specPath: Path
-}
-
-/** Puts the checked expressions in the places of their sources. */
-function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Parts): CompiledPolicy {
-  const checked = (...path: (string | number)[]): CheckedExpression => {
-    const found = parts.compiled.get(formatPath([...parts.specPath, ...path]))
-    if (found === undefined) throw new TypeError(`no checked expression at ${formatPath(path)}`)
-    return found
-  }
-  const named = (list: 'matchConditions' | 'images' | 'variables') =>
-    spec[list].map((item, i) => ({ name: item.name, expression: checked(list, i, 'expression') }))
-  const { timeoutSeconds } = spec.webhookConfiguration ?? {}
-  return {
-    kind: 'ImageValidatingPolicy',
-    apiVersion,
-    name,
-    hash: parts.hash,
-    source: parts.source,
-    failurePolicy: spec.failurePolicy,
-    validationActions: spec.validationActions,
-    matchConstraints: spec.matchConstraints,
-    matchConditions: named('matchConditions'),
-    matchImageReferences: spec.matchImageReferences.map((reference, i) =>
-      reference.glob !== undefined && reference.glob !== ''
-        ? { glob: reference.glob }
-        : { expression: checked('matchImageReferences', i, 'expression') },
-    ),
-    images: named('images'),
-    variables: named('variables'),
-    attestors: parts.attestors,
-    validations: spec.validations.map(({ message, messageExpression }, i) => ({
-      expression: checked('validations', i, 'expression'),
-      ...(message === undefined ? {} : { message }),
-      ...(messageExpression === undefined || messageExpression.trim() === ''
-        ? {}
-        : { messageExpression: checked('validations', i, 'messageExpression') }),
-    })),
-    auditAnnotations: spec.auditAnnotations.map(({ key }, i) => ({
-      key,
-      valueExpression: checked('auditAnnotations', i, 'valueExpression'),
-    })),
-    ...spec.validationConfigurations,
-    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
-  }
 }
