@@ -1,6 +1,14 @@
 import type { Frame } from './frame.ts'
 import { qualify, qualifyIfPresent, testPresence } from './qualify.ts'
-import { CelError, type CelResult, type CelValue, NONE, Optional, typeName } from './values.ts'
+import {
+  CelError,
+  type CelResult,
+  type CelValue,
+  NONE,
+  Optional,
+  type TypeValue,
+  typeName,
+} from './values.ts'
 
 /** One step of a planned program. */
 export type Step = (frame: Frame) => CelResult
@@ -16,6 +24,7 @@ export interface Attribute {
 
 type Root =
   | { kind: 'name'; name: string }
+  | { kind: 'candidates'; names: readonly string[]; types: ReadonlyMap<string, TypeValue> }
   | { kind: 'local'; read: Step }
   | { kind: 'relative'; step: Step }
   | { kind: 'conditional'; condition: Step; truthy: Attribute; falsy: Attribute }
@@ -37,8 +46,13 @@ export function addQualifier(attribute: Attribute, qualifier: Qualifier): void {
 export function resolver(attribute: Attribute): Step {
   const { root } = attribute
   if (root.kind === 'conditional') return conditional(root)
-  const base = rootStep(root)
-  const qualifiers = attribute.qualifiers.map(compileQualifier)
+  if (root.kind === 'candidates') return candidates(root, attribute.qualifiers)
+  return qualified(rootStep(root), attribute.qualifiers)
+}
+
+/** The step that applies the qualifiers to what the base gives; an optional one makes the rest optional. */
+function qualified(base: Step, plain: readonly Qualifier[]): Step {
+  const qualifiers = plain.map(compileQualifier)
   if (qualifiers.length === 0) return base
   return (frame) => {
     let value = base(frame)
@@ -62,7 +76,46 @@ export function resolver(attribute: Attribute): Step {
   }
 }
 
-function rootStep(root: Exclude<Root, { kind: 'conditional' }>): Step {
+/**
+ * A name of an unchecked tree. `a.b.c` may be a variable of that whole name, or field `c` of the variable `a.b`, and so on:
+ * the longest name that exists wins, and what became part of the name costs nothing.
+ */
+function candidates(
+  root: Extract<Root, { kind: 'candidates' }>,
+  qualifiers: readonly Qualifier[],
+): Step {
+  const attempts: { name: string; rest: Step }[] = []
+  for (let count = nameParts(qualifiers).length; count >= 0; count--) {
+    const suffix = nameParts(qualifiers).slice(0, count)
+    for (const name of root.names) {
+      const full = [name, ...suffix].join('.')
+      const base: Step = (frame) => {
+        const value = frame.resolve(full)
+        return value === undefined ? (root.types.get(full) ?? new CelError(full)) : value
+      }
+      attempts.push({ name: full, rest: qualified(base, qualifiers.slice(count)) })
+    }
+  }
+  return (frame) => {
+    const known = attempts.find(
+      ({ name }) => frame.resolve(name) !== undefined || root.types.has(name),
+    )
+    return known?.rest(frame) ?? new CelError(`no such attribute(s): ${root.names.join(', ')}`)
+  }
+}
+
+/** The leading selections that could be part of a name. */
+function nameParts(qualifiers: readonly Qualifier[]): string[] {
+  const out: string[] = []
+  for (const qualifier of qualifiers) {
+    if (qualifier.kind !== 'key' || qualifier.optional || qualifier.test) break
+    if (typeof qualifier.key !== 'string') break
+    out.push(qualifier.key)
+  }
+  return out
+}
+
+function rootStep(root: Exclude<Root, { kind: 'conditional' | 'candidates' }>): Step {
   if (root.kind === 'local') return root.read
   if (root.kind === 'relative') return root.step
   const { name } = root

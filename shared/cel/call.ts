@@ -1,6 +1,6 @@
 import * as arithmetic from './arithmetic.ts'
 import type { Step } from './attribute.ts'
-import { type CallCost, comparisonCost } from './cost.ts'
+import type { CallCost } from './cost.ts'
 import { equalResult, equals } from './equality.ts'
 import { type Frame, noSuchOverload } from './frame.ts'
 import { accepts, type Implementation, invoke } from './implementation.ts'
@@ -54,17 +54,12 @@ export function binaryStep(run: Binary, left: Step, right: Step, cost: CallCost)
 }
 
 /** `a == b`, or `a != b` when `negated`. */
-export function equalityStep(
-  left: Step,
-  right: Step,
-  negated: boolean,
-  cost: CallCost | undefined,
-): Step {
+export function equalityStep(left: Step, right: Step, negated: boolean, cost: CallCost): Step {
   return (frame) => {
     const a = left(frame)
     const b = right(frame)
     const result = a instanceof CelError ? a : b instanceof CelError ? b : compared(a, b, negated)
-    frame.spend(cost === undefined ? comparisonCost(a, b) : cost([a, b], result))
+    frame.spend(cost([a, b], result))
     return result
   }
 }

@@ -88,6 +88,26 @@ function fillMap(frame: Frame, entries: readonly EntryStep[], out: CelMap): CelE
   return undefined
 }
 
+/** Well-known messages that stand for the value they hold, with the value they have when it is not set. */
+const WRAPPERS: ReadonlyMap<string, CelValue> = new Map<string, CelValue>([
+  ['google.protobuf.BoolValue', false],
+  ['google.protobuf.BytesValue', new Uint8Array()],
+  ['google.protobuf.DoubleValue', double(0)],
+  ['google.protobuf.FloatValue', double(0)],
+  ['google.protobuf.Int32Value', 0],
+  ['google.protobuf.Int64Value', 0],
+  ['google.protobuf.StringValue', ''],
+  ['google.protobuf.UInt32Value', new Uint(0n)],
+  ['google.protobuf.UInt64Value', new Uint(0n)],
+])
+
+function made(name: string, fields: ReadonlyMap<string, CelValue>): CelValue {
+  const zero = WRAPPERS.get(name)
+  if (zero === undefined) return new Message(name, fields)
+  const value = fields.get('value')
+  return value === undefined ? zero : value
+}
+
 /** A message literal. */
 export function messageStep(
   name: string,
@@ -106,7 +126,7 @@ export function messageStep(
       } else if (fault.value !== undefined) out.set(field.name, fault.value)
     }
     frame.spend(MESSAGE_COST)
-    return fault instanceof CelError ? fault : new Message(name, out)
+    return fault instanceof CelError ? fault : made(name, out)
   }
 }
 

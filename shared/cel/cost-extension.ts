@@ -1,5 +1,4 @@
-import type { CallCost } from './cost.ts'
-import { size } from './cost.ts'
+import { type CallCost, REGEX, size, TRAVERSAL } from './cost.ts'
 import { Stop } from './frame.ts'
 import { type CelResult, sizeOf } from './values.ts'
 
@@ -17,6 +16,14 @@ const flatten: CallCost = (args) => {
   const depth = typeof args[1] === 'number' ? args[1] : 1
   return depth * size(args, 0) + LIST_RESULT
 }
+
+/** Running a pattern over a text: neither counts as empty. */
+const matching = (args: readonly CelResult[]) =>
+  Math.ceil((size(args, 0) + 1) * TRAVERSAL * ((size(args, 1) + 1) * REGEX))
+
+const extract: CallCost = (args) => matching(args) + 2
+const extractAll: CallCost = (args, result) => matching(args) + LIST_RESULT + sizeOf(result)
+const replace: CallCost = (args, result) => matching(args) + sizeOf(result)
 
 /** Comparing every element with every other; texts and bytes cost a tenth more. */
 const pairwise: CallCost = (args) => {
@@ -44,6 +51,10 @@ const TRACKED: Readonly<Record<string, CallCost>> = {
   list_flatten: flatten,
   list_flatten_int: flatten,
   list_distinct: pairwise,
+  regex_extract_string_string: extract,
+  regex_extractAll_string_string: extractAll,
+  regex_replaceAll_string_string_string: replace,
+  regex_replaceCount_string_string_string_int: replace,
 }
 
 const SORT = /^list_[\w.]+_sort(ByAssociatedKeys)?$/

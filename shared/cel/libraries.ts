@@ -1,11 +1,14 @@
 import type { Library } from './implementation.ts'
 import { authorizers } from './library/authorizer.ts'
 import { cidrs } from './library/cidr.ts'
+import { encoders } from './library/encoders.ts'
 import { formats } from './library/format.ts'
+import { specFormats } from './library/format-spec.ts'
 import { ips } from './library/ip.ts'
 import { jsonPatches } from './library/jsonpatch.ts'
 import { kubernetesLists, listExtension } from './library/lists.ts'
 import { mapInsert } from './library/maps.ts'
+import { math } from './library/math.ts'
 import { namedFormats } from './library/named-formats.ts'
 import { optionals } from './library/optionals.ts'
 import { quantities } from './library/quantity.ts'
@@ -39,15 +42,23 @@ export const kubernetesLibrary: Library = {
 }
 
 /** Everything a Kyverno image policy may call, besides its host functions. */
-export const kyvernoLibrary: Library = { ...kubernetesLibrary, ...regexExtension }
+export const kyvernoLibrary: Library = {
+  ...kubernetesLibrary,
+  ...regexExtension,
+  ...math,
+  ...encoders,
+}
 
 /** cel-go's own libraries, for its specification. */
 export const specLibrary: Library = {
   ...standardLibrary,
   ...strings,
+  ...specFormats,
   ...listExtension,
   ...sets,
   ...regexExtension,
+  ...math,
+  ...encoders,
   ...ips,
   ...cidrs,
 }

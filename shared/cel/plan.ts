@@ -28,8 +28,9 @@ import {
   unaryStep,
 } from './call.ts'
 import { constValue, listStep, mapStep, messageStep } from './construct.ts'
-import { type CallCost, defaultCost } from './cost.ts'
+import type { CallCost } from './cost.ts'
 import { kubernetesCost } from './cost-kubernetes.ts'
+import { specCost } from './cost-spec.ts'
 import { accumulatorRead, foldStep } from './fold.ts'
 import { Frame, noSuchOverload } from './frame.ts'
 import type { Implementation, Library } from './implementation.ts'
@@ -45,6 +46,8 @@ export interface PlanOptions {
   profile: Profile
   /** Everything the expression may call beyond the operators: `kubernetesLibrary`, `kyvernoLibrary`, `specLibrary`, with host functions added. */
   implementations: Library
+  /** The container of a tree that was parsed but not checked: its names are looked up when the program runs. */
+  container?: string
   /** Needed when the expression has a regular expression. */
   regex?: RegexEngine
 }
@@ -105,7 +108,7 @@ const CONVERSIONS = new Set(
 /** Names that stand for types when no variable has them. */
 const TYPE_NAMES = new Map<string, TypeValue>(
   (
-    'bool bytes double dyn int list map null_type string type uint optional_type ' +
+    'bool bytes double int list map null_type string type uint optional_type ' +
     'google.protobuf.Timestamp google.protobuf.Duration net.IP net.CIDR'
   )
     .split(' ')
@@ -166,9 +169,13 @@ class Planner {
         attribute: { root: { kind: 'local', read: local }, qualifiers: [] },
       }
     }
-    const type = TYPE_NAMES.get(node.name)
+    const { container } = this.#options
+    if (container !== undefined) return uncheckedName(container, node.name)
+    // A leading dot says that the name is no local one.
+    const name = node.name.replace(/^\./, '')
+    const type = TYPE_NAMES.get(name)
     if (type !== undefined) return { kind: 'const', value: type }
-    const attribute: Attribute = { root: { kind: 'name', name: node.name }, qualifiers: [] }
+    const attribute: Attribute = { root: { kind: 'name', name }, qualifiers: [] }
     return { kind: 'attribute', attribute }
   }
 
@@ -306,12 +313,10 @@ class Planner {
       return run && { kind: 'step', step: unaryStep(run, left, this.#cost(node)) }
     }
     if (steps.length !== 2) return undefined
-    if (node.fn === '_==_') {
-      const cost = this.#options.profile === 'spec' ? undefined : kubernetesCost('_==_', 'equals')
-      return { kind: 'step', step: equalityStep(left, right, false, cost) }
+    if (node.fn === '_==_' || node.fn === '_!=_') {
+      const step = equalityStep(left, right, node.fn === '_!=_', this.#equalityCost(node.fn))
+      return { kind: 'step', step }
     }
-    if (node.fn === '_!=_')
-      return { kind: 'step', step: equalityStep(left, right, true, undefined) }
     const run = Object.hasOwn(BINARY, node.fn) ? BINARY[node.fn] : undefined
     if (run === undefined) return optionalOperator(node, left, right)
     return (
@@ -390,10 +395,14 @@ class Planner {
     return regexStep(impl, index, regex, compiled, steps, cost)
   }
 
+  #equalityCost(fn: string): CallCost {
+    if (this.#options.profile === 'spec') return specCost(fn, undefined)
+    return kubernetesCost(fn, fn === '_==_' ? 'equals' : 'not_equals')
+  }
+
   #cost(node: CallNode): CallCost {
-    const overload = resolved(node)
-    if (this.#options.profile === 'spec') return defaultCost(overload)
-    return kubernetesCost(node.fn, overload)
+    const price = this.#options.profile === 'spec' ? specCost : kubernetesCost
+    return price(node.fn, resolved(node))
   }
 }
 
@@ -403,6 +412,19 @@ function compilePattern(engine: RegexEngine, pattern: string) {
   } catch (thrown) {
     throw new PlanFault(thrown instanceof Error ? thrown.message : String(thrown))
   }
+}
+
+/** A name of an unchecked tree: a variable or type, within the container or without it, that selections may lengthen. */
+function uncheckedName(container: string, name: string): Planned {
+  const absolute = name.startsWith('.')
+  const parts = absolute || container === '' ? [] : container.split('.')
+  const names = parts.map((_, i) => [...parts.slice(0, parts.length - i), name].join('.'))
+  const root: Attribute['root'] = {
+    kind: 'candidates',
+    names: [...names, absolute ? name.slice(1) : name],
+    types: TYPE_NAMES,
+  }
+  return { kind: 'attribute', attribute: { root, qualifiers: [] } }
 }
 
 /** The overload id of a call the checker resolved to one overload. */

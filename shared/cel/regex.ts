@@ -1,29 +1,71 @@
 import type { Regex, RegexEngine } from './types.ts'
 
+interface Span {
+  start: number
+  end: number
+  groups: (string | undefined)[]
+}
+
 /** The RE2 engine, loaded when first asked for: the only place that imports the package. */
 export async function loadRegex(): Promise<RegexEngine> {
   const { RE2JS } = await import('re2js')
-  return {
-    compile(pattern) {
-      const compiled = RE2JS.compile(pattern)
-      return wrap(compiled)
-    },
+  type Compiled = ReturnType<typeof RE2JS.compile>
+
+  /** Every match, as Go counts them: an empty one right after another match is none. */
+  function spans(compiled: Compiled, text: string, limit: number): Span[] {
+    const out: Span[] = []
+    const matcher = compiled.matcher(text)
+    let end = -1
+    while (out.length < limit && matcher.find()) {
+      const span = { start: matcher.start(), end: matcher.end() }
+      if (span.start === span.end && span.start === end) continue
+      end = span.end
+      const groups: (string | undefined)[] = []
+      for (let i = 0; i <= matcher.groupCount(); i++) groups.push(matcher.group(i) ?? undefined)
+      out.push({ ...span, groups })
+    }
+    return out
   }
 
-  function wrap(compiled: InstanceType<typeof RE2JS>): Regex {
-    return {
-      test: (text) => compiled.matcher(text).find(),
-      matches: (text, limit = Number.POSITIVE_INFINITY) => {
-        const out: (string | undefined)[][] = []
-        const matcher = compiled.matcher(text)
-        while (out.length < limit && matcher.find()) {
-          const groups: (string | undefined)[] = []
-          for (let i = 0; i <= matcher.groupCount(); i++) groups.push(matcher.group(i) ?? undefined)
-          out.push(groups)
-        }
-        return out
-      },
-      replace: (text) => text,
-    }
+  return {
+    compile(pattern): Regex {
+      const compiled = RE2JS.compile(pattern)
+      return {
+        groups: compiled.groupCount(),
+        test: (text) => compiled.matcher(text).find(),
+        matches: (text, limit = Number.POSITIVE_INFINITY) =>
+          spans(compiled, text, limit).map((span) => span.groups),
+        replace: (text, replacement, limit = Number.POSITIVE_INFINITY) => {
+          const parts = parseReplacement(replacement, compiled.groupCount())
+          let out = ''
+          let at = 0
+          for (const { start, end, groups } of spans(compiled, text, limit)) {
+            out += text.slice(at, start)
+            for (const part of parts) out += typeof part === 'string' ? part : (groups[part] ?? '')
+            at = end
+          }
+          return out + text.slice(at)
+        },
+      }
+    },
   }
+}
+
+/** The parts of a replacement: texts, and numbers for `\\0` to `\\9`. Throws when it is not well formed. */
+function parseReplacement(replacement: string, groups: number): (string | number)[] {
+  const out: (string | number)[] = []
+  for (const part of replacement.split(/(\\[\s\S]?)/)) {
+    if (!part.startsWith('\\')) out.push(part)
+    else if (part === '\\\\') out.push('\\')
+    else if (!/\d/.test(part)) {
+      throw new Error(
+        `invalid replacement string: '${replacement}' \\ must be followed by a digit or \\`,
+      )
+    } else if (Number(part.slice(1)) > groups) {
+      throw new Error(
+        `replacement string references group ${part.slice(1)} but regex has only ${groups} group(s)`,
+      )
+    } else out.push(Number(part.slice(1)))
+  }
+  return out
 }

@@ -65,10 +65,13 @@ export interface RegexEngine {
 }
 
 export interface Regex {
+  /** Number of capturing groups. */
+  readonly groups: number
   /** True when the pattern matches anywhere in the text. */
   test(text: string): boolean
   /** Every leftmost match in order: `[whole, group1, …]`, an absent group is undefined. */
   matches(text: string, limit?: number): (string | undefined)[][]
+  /** Every match replaced, or the first `limit`; in the replacement `\\1` is a group and `\\\\` a backslash. Throws when it is malformed. */
   replace(text: string, replacement: string, limit?: number): string
 }
 

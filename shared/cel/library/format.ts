@@ -1,7 +1,6 @@
-import { fromUtf8, toHex, utf8 } from '../../bytes.ts'
+import { fromUtf8 } from '../../bytes.ts'
 import { type Library, list, overload, string } from '../implementation.ts'
 import {
-  CelError,
   type CelResult,
   type CelValue,
   Duration,
@@ -12,78 +11,30 @@ import {
   Timestamp,
   TypeValue,
   toNumber,
-  typeName,
   Uint,
 } from '../values.ts'
 import { bytesToString, doubleToString } from './cast.ts'
 import { plainFixed, toFixedDecimal, toScientificDecimal } from './decimal.ts'
+import {
+  type Clause,
+  DEFAULT_PRECISION,
+  decimalInteger,
+  formatWith,
+  hexClause,
+  radix,
+  refuse,
+  refuseWith,
+  unknownClause,
+} from './format-clause.ts'
 import { quote } from './strings.ts'
 import { durationToString, timestampToString } from './time.ts'
-
-const DEFAULT_PRECISION = 6
-/** Largest precision, digits: where the API server's own number type ends. */
-const MAX_PRECISION = 32_767
-
-/** Thrown inside this file only: why the text cannot be made. */
-class Refusal {
-  readonly message: string
-  constructor(message: string) {
-    this.message = message
-  }
-}
 
 /**
  * `format` as the API server pins it (string library version 2, first-generation formatter, locale en_US): `%f` groups
  * thousands, `%e` is written with `×10` and superscripts.
  */
 function format(template: string, args: CelValue[]): CelResult {
-  try {
-    return formatted(template, args)
-  } catch (thrown) {
-    if (thrown instanceof Refusal) return new CelError(thrown.message)
-    throw thrown
-  }
-}
-
-function formatted(template: string, args: readonly CelValue[]): string {
-  let out = ''
-  let next = 0
-  let at = 0
-  while (at < template.length) {
-    const percent = template.indexOf('%', at)
-    if (percent < 0) return out + template.slice(at)
-    out += template.slice(at, percent)
-    const clause = parseClause(template, percent + 1)
-    at = clause.end
-    if (clause.verb === '%') out += '%'
-    else {
-      const value = args[next]
-      if (value === undefined) throw new Refusal(`index ${next} out of range`)
-      next++
-      out += formatValue(clause, value)
-    }
-  }
-  return out
-}
-
-interface Clause {
-  verb: string
-  precision: number | undefined
-  end: number
-}
-
-function parseClause(template: string, start: number): Clause {
-  const parts = /^(\.\d*)?([^]?)/.exec(template.slice(start, start + 32))
-  const [whole = '', precision, verb = ''] = parts ?? []
-  if (verb === '') throw new Refusal('unexpected end of string')
-  if (precision === '.') {
-    throw new Refusal('could not parse formatting clause: error while parsing precision')
-  }
-  const digits = precision === undefined ? undefined : Number(precision.slice(1))
-  if (digits !== undefined && digits > MAX_PRECISION) {
-    throw new Refusal(`could not parse formatting clause: precision ${digits} is too large`)
-  }
-  return { verb, precision: digits, end: start + whole.length }
+  return formatWith(template, args, formatValue)
 }
 
 function formatValue({ verb, precision }: Clause, value: CelValue): string {
@@ -98,22 +49,16 @@ function formatValue({ verb, precision }: Clause, value: CelValue): string {
     case 'e':
       return scientificClause(value, digits)
     case 'b':
-      return typeof value === 'boolean' ? String(Number(value)) : radix(value, 2, 'binary')
+      return radix(value, 2)
     case 'x':
       return hexClause(value)
     case 'X':
       return hexClause(value).toUpperCase()
     case 'o':
-      return radix(value, 8, 'octal')
+      return radix(value, 8)
     default:
-      throw new Refusal(
-        `could not parse formatting clause: unrecognized formatting clause ${JSON.stringify(verb)}`,
-      )
+      return unknownClause(verb)
   }
-}
-
-function refuse(what: string, value: CelValue): never {
-  throw new Refusal(`error during formatting: ${what}, was given ${typeName(value)}`)
 }
 
 /** `%s`: scalars bare, what is inside lists and maps as literals. */
@@ -122,7 +67,7 @@ function stringClause(value: CelValue): string {
   if (value instanceof Uint8Array) {
     const text = bytesToString(value)
     if (typeof text === 'string') return text
-    throw new Refusal('error during formatting: could not convert argument to string')
+    return refuseWith('error during formatting: could not convert argument to string')
   }
   if (isDouble(value)) return doubleToString(value)
   if (value instanceof Timestamp) return timestampToString(value)
@@ -173,24 +118,7 @@ function nestedMap(map: CelValue & object): string {
 }
 
 function decimalClause(value: CelValue): string {
-  if (isInt(value)) return String(value)
-  if (value instanceof Uint) return String(value.value)
-  return refuse('decimal clause can only be used on integers', value)
-}
-
-function radix(value: CelValue, base: number, name: string): string {
-  if (isInt(value)) return value.toString(base)
-  if (value instanceof Uint) return value.value.toString(base)
-  const also = base === 2 ? ' and bools' : ''
-  return refuse(`only integers${also} can be formatted as ${name}`, value)
-}
-
-function hexClause(value: CelValue): string {
-  if (typeof value === 'string') return toHex(utf8(value))
-  if (value instanceof Uint8Array) return toHex(value)
-  if (isInt(value)) return value.toString(16)
-  if (value instanceof Uint) return value.value.toString(16)
-  return refuse('only integers, byte buffers, and strings can be formatted as hex', value)
+  return decimalInteger(value) ?? refuse('decimal clause can only be used on integers', value)
 }
 
 const NAMED: Readonly<Record<string, number>> = {

@@ -22,8 +22,7 @@ export const kubernetesRegexes: Library = {
   string_find_all_string_int: regexOverload('findAll', [string, string, int], 1, findAll),
 }
 
-const GROUPS = (count: number) =>
-  new CelError(`regular expression has more than one capturing group: ${count}`)
+const TOO_MANY_GROUPS = new CelError('regular expression has more than one capturing group')
 
 /** What a match gives: its only group, or the whole of it. */
 function extracted(match: readonly (string | undefined)[]): string | undefined {
@@ -31,17 +30,17 @@ function extracted(match: readonly (string | undefined)[]): string | undefined {
 }
 
 function extract(text: string, pattern: Regex): CelResult {
+  if (pattern.groups > 1) return TOO_MANY_GROUPS
   const [match] = pattern.matches(text, 1)
   if (match === undefined) return NONE
-  if (match.length > 2) return GROUPS(match.length - 1)
   const value = extracted(match)
   return value === undefined || value === '' ? NONE : new Optional(value)
 }
 
 function extractAll(text: string, pattern: Regex): CelResult {
+  if (pattern.groups > 1) return TOO_MANY_GROUPS
   const out: string[] = []
   for (const match of pattern.matches(text)) {
-    if (match.length > 2) return GROUPS(match.length - 1)
     const value = extracted(match)
     if (value !== undefined && value !== '') out.push(value)
   }
