@@ -14,12 +14,6 @@ export type Question =
   | { kind: 'signature'; policy: CompiledPolicy; image: string; attestor: string }
   | { kind: 'data'; image: string }
 
-/**
- * How signatures that could not be checked count beside others that verified. Both bounds are tried: a policy that says the
- * same either way has an answer, any other has none, so nothing is ever admitted because something went wrong.
- */
-export type Bound = 'low' | 'high'
-
 /** Everything the host calls of one request have asked and learned. Lives as long as the request. */
 export class CallLedger {
   readonly #signatures = new Map<string, Settled>()
@@ -65,14 +59,15 @@ export class CallLedger {
 
   /**
    * Answers one host call of a policy from what is known, or notes what must be found out and answers `pending`.
-   * `seen` collects the inconclusive results that this answer rests on.
+   * Of signatures that could not be checked beside others that verified, `assumedGood` count as good; `seen` collects them, one
+   * entry for each answer that rests on any.
    */
   answer(policy: CompiledPolicy, call: HostCall, bound: Bound, seen: Inconclusive[]): HostAnswer {
     const [image, attestors] = call.args
     if (typeof image !== 'string') return failure(`${call.name}: the image is not a string`)
     switch (call.name) {
       case 'verifyImageSignatures':
-        return this.#signatureCount(policy, image, attestors, bound, seen)
+        return this.#signatureCount(policy, image, attestors, assumedGood, seen)
       case 'getImageData':
         return this.#imageData(image)
       default:
@@ -84,8 +79,8 @@ export class CallLedger {
     policy: CompiledPolicy,
     image: string,
     attestors: JsonValue | undefined,
-    bound: Bound,
-    seen: Inconclusive[],
+    assumedGood: number,
+    seen: Inconclusive[][],
   ): HostAnswer {
     if (!Array.isArray(attestors)) return failure('verifyImageSignatures: attestors is not a list')
     const names: string[] = []
@@ -112,8 +107,8 @@ export class CallLedger {
     if (unknown.length === 0) return { kind: 'value', value: count }
     // With none that verified, "could not tell" is an error of its own, which only `||` and the like can outvote.
     if (count === 0) return failure(`could not verify ${describe(unknown)}`)
-    seen.push(...unknown)
-    return { kind: 'value', value: bound === 'low' ? count : count + unknown.length }
+    seen.push(unknown)
+    return { kind: 'value', value: count + Math.min(assumedGood, unknown.length) }
   }
 
   #lookUp(policy: CompiledPolicy, image: string, attestor: string): Settled | undefined {

@@ -3,7 +3,7 @@ import { MAX_SETTLE_ROUNDS } from '../limits.ts'
 import { type EvaluationResult, evaluate, matchConditions } from '../policy/evaluate.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { Subject } from '../policy/subject.ts'
-import { type Bound, type CallLedger, describe, type Inconclusive } from './calls.ts'
+import { type CallLedger, describe, type Inconclusive } from './calls.ts'
 import type { Inquiry } from './inquiry.ts'
 
 /** A signature check that did not help, and why: for the people who read the denial. */
@@ -75,35 +75,51 @@ export async function evaluateAll(
 }
 
 /**
- * One evaluation, or undefined while it waits. Where a signature could not be checked beside others that verified, the policy is
- * evaluated with it counted as bad and as good: only what it says either way is an answer.
+ * One evaluation, or undefined while it waits. Where signatures could not be checked beside others that verified, the policy is
+ * evaluated for every number of them that may be good: only what it says for all of them is an answer, so that nothing is
+ * admitted because something went wrong.
  */
 function evaluateOnce(
   prepared: PreparedPolicy,
   subject: Subject,
   ledger: CallLedger,
 ): Finding | undefined {
-  const seen: Inconclusive[] = []
-  const low = evaluate(prepared, subject, hostOf(prepared, ledger, 'low', seen))
-  if (low.status === 'pending') return undefined
-  if (seen.length === 0) return toFinding(prepared, low, ledger)
-  const high = evaluate(prepared, subject, hostOf(prepared, ledger, 'high', seen))
-  if (high.status === 'pending') return undefined
-  if (low.status === high.status) return toFinding(prepared, low, ledger)
-  return {
-    ...finding(prepared, 'error', `failed to evaluate policy: could not verify ${describe(seen)}`),
-    reasons: reasonsOf(prepared, imagesIn(low), ledger),
-    images: imagesIn(low),
+  const seen: Inconclusive[][] = []
+  const run = (assumedGood: number) =>
+    evaluate(prepared, subject, hostOf(prepared, ledger, assumedGood, seen))
+  const first = run(0)
+  if (first.status === 'pending') return undefined
+  for (let assumedGood = 1; assumedGood <= mostUnknown(seen); assumedGood++) {
+    const { status } = run(assumedGood)
+    if (status === 'pending') return undefined
+    if (status !== first.status) return undecided(prepared, first, ledger, seen.flat())
   }
+  return toFinding(prepared, first, ledger)
+}
+
+function mostUnknown(seen: readonly Inconclusive[][]): number {
+  return seen.reduce((most, unknown) => Math.max(most, unknown.length), 0)
+}
+
+function undecided(
+  prepared: PreparedPolicy,
+  result: EvaluationResult,
+  ledger: CallLedger,
+  unknown: readonly Inconclusive[],
+): Finding {
+  const message = `failed to evaluate policy: could not verify ${describe(unknown)}`
+  const images = imagesIn(result)
+  const reasons = reasonsOf(prepared, images, ledger)
+  return { ...finding(prepared, 'error', message), images, reasons }
 }
 
 function hostOf(
   prepared: PreparedPolicy,
   ledger: CallLedger,
-  bound: Bound,
-  seen: Inconclusive[],
+  assumedGood: number,
+  seen: Inconclusive[][],
 ): Host {
-  return (call) => ledger.answer(prepared.policy, call, bound, seen)
+  return (call) => ledger.answer(prepared.policy, call, assumedGood, seen)
 }
 
 function toFinding(
