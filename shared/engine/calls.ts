@@ -62,7 +62,12 @@ export class CallLedger {
    * Of signatures that could not be checked beside others that verified, `assumedGood` count as good; `seen` collects them, one
    * entry for each answer that rests on any.
    */
-  answer(policy: CompiledPolicy, call: HostCall, bound: Bound, seen: Inconclusive[]): HostAnswer {
+  answer(
+    policy: CompiledPolicy,
+    call: HostCall,
+    assumedGood: number,
+    seen: Inconclusive[][],
+  ): HostAnswer {
     const [image, attestors] = call.args
     if (typeof image !== 'string') return failure(`${call.name}: the image is not a string`)
     switch (call.name) {
