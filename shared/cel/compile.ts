@@ -41,9 +41,24 @@ export function compile(
   }
 }
 
-/** Parses an expression without checking it: what `disableCheck` runs. Macros are expanded, names are as written. */
+/** Parses an expression: macros are expanded, names are as written. */
 export function parseOnly(source: string, environment: Environment): ParseResult {
   return parse(source, environment.macros)
+}
+
+/**
+ * An expression that is run without a check, as cel-go runs parsed trees: names are resolved in the environment where they
+ * can be, types are not looked at, and every call finds its overload when it is made. Its type is `dyn`.
+ */
+export function compileUnchecked(source: string, environment: Environment): CompileResult {
+  const parsed = parse(source, environment.macros)
+  if (!parsed.ok) return parsed
+  // The check renames identifiers as it goes; whatever it finds fault with is for the evaluation to meet.
+  const { ast } = check(parsed.ast, parsed.places, environment)
+  walk(ast, (node) => {
+    if (node.k === 'call') delete node.overloads
+  })
+  return { ok: true, checked: { source, type: 'dyn', ast, needs: needsOf(ast, environment) } }
 }
 
 /** The API server's words for a result of the wrong type. */

@@ -2,6 +2,8 @@ import type { CallNode, ConstNode, ListNode, MapNode, Node } from './ast.ts'
 import type { Checked, CheckFault } from './check.ts'
 import type { Environment } from './environment.ts'
 import { formatFault } from './format-check.ts'
+import { parseCidr } from './library/cidr.ts'
+import { parseIp } from './library/ip.ts'
 import { intToTimestamp, parseDuration, parseTimestamp } from './library/time.ts'
 import { type Places, walk } from './tree.ts'
 import { printType, sameType, type Type, unwrapOptional } from './type.ts'
@@ -33,6 +35,7 @@ function rulesOf(environment: Environment, checked: Checked, report: Report): Ru
   const rules: Rule[] = []
   if (validations.has('homogeneous')) rules.push(oneType(checked, report))
   if (validations.has('literals')) rules.push(literalArguments(environment, report))
+  if (validations.has('network')) rules.push(addressArguments(report))
   if (validations.has('format')) rules.push(formatCalls(checked, report, false))
   if (validations.has('format-mixed')) rules.push(formatCalls(checked, report, true))
   return rules
@@ -117,6 +120,23 @@ function isPattern({ regex }: Environment, pattern: string): boolean {
   } catch {
     // The engine throws exactly when it cannot read the pattern.
     return false
+  }
+}
+
+/** cel-go's own network library refuses constant addresses early, with the reason. */
+function addressArguments(report: Report): Rule {
+  const parsers: Readonly<Record<string, (text: string) => CelResult>> = {
+    ip: parseIp,
+    cidr: parseCidr,
+  }
+  return (node) => {
+    if (node.k !== 'call' || !Object.hasOwn(parsers, node.fn)) return
+    const [arg] = node.args
+    if (arg?.k !== 'const' || !('string' in arg.value)) return
+    const result = parsers[node.fn]?.(arg.value.string)
+    if (result instanceof CelError) {
+      report(arg, `invalid ${node.fn} argument: ${result.message}`)
+    }
   }
 }
 
