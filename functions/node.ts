@@ -1,4 +1,4 @@
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
@@ -32,6 +32,7 @@ const REQUEST_MS = 35_000
 export async function startNodeServer(options: NodeServerOptions): Promise<NodeServer> {
   const { app, tls, host, port = 0 } = options
   const timeouts = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS }
+  // Made with the creators below, so it is a server of HTTP/1.1.
   const server = createAdaptorServer({
     // Without createHttp2Server these are always the bindings of HTTP/1.1.
     fetch: (request, env) =>
@@ -40,8 +41,9 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
     ...(tls === undefined
       ? { createServer: createHttpServer, serverOptions: timeouts }
       : { createServer: createHttpsServer, serverOptions: { ...tls, ...timeouts } }),
-  })
-  if ('keepAliveTimeout' in server) server.keepAliveTimeout = KEEP_ALIVE_MS
+  }) as Server
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  const underWay = countRequests(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
@@ -49,10 +51,30 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
   return {
     // Listening on a TCP port, so the address is one.
     port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        if ('closeIdleConnections' in server) server.closeIdleConnections()
-      }),
+    close: () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      underWay.whenNone(() => server.closeAllConnections())
+      return closed
+    },
+  }
+}
+
+/** Counts requests of a server until their answers are out. */
+function countRequests(server: Server) {
+  let count = 0
+  let then: (() => void) | undefined
+  server.on('request', (_, response) => {
+    count++
+    response.once('close', () => {
+      count--
+      if (count === 0) then?.()
+    })
+  })
+  return {
+    /** Calls `work` at once when no answer is under way, or when the last one is out. */
+    whenNone(work: () => void): void {
+      if (count === 0) work()
+      else then = work
+    },
   }
 }

@@ -1,9 +1,11 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AppOptions, createApp, type Transport } from '#functions/app.ts'
 import { type ClusterConfig, parseConfig } from '#functions/config.ts'
-import { admitted, denied } from '#shared/admission/response.ts'
+import { admitted, denied, verifyResponse } from '#shared/admission/response.ts'
 import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError } from '#shared/errors.ts'
+import { parseJson } from '#shared/json.ts'
 import type { CompiledPolicy } from '#shared/policy/types.ts'
 import { hashOf, review, UID } from '../contract/review.ts'
 
@@ -371,6 +373,37 @@ describe('bodies', () => {
       'request.operation',
       'request.userInfo',
     ])
+  })
+})
+
+describe('whatever comes', () => {
+  /** A review with some bytes of it replaced, left out or repeated. */
+  const damaged = fc
+    .tuple(fc.nat(), fc.nat(40), fc.uint8Array({ maxLength: 40 }))
+    .map(([at, length, bytes]) => {
+      const text = Buffer.from(JSON.stringify(review()))
+      const start = at % text.length
+      return Buffer.concat([text.subarray(0, start), bytes, text.subarray(start + length)])
+    })
+  const json = fc.json().map((text) => Buffer.from(text))
+
+  test('the answer is a review that the API server accepts or a text, and only what can be read gets to the engine', async () => {
+    const { post, calls } = door()
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(damaged, json, fc.uint8Array()), async (bytes) => {
+        calls.length = 0
+        const body = new Uint8Array(bytes)
+        const { status, text } = await post(at('prod'), { transport: { body } })
+        if (status !== 200) {
+          expect([status, calls.length]).toEqual([400, 0])
+          return
+        }
+        const value = parseJson(text)
+        const { uid } = JSON.parse(text).response
+        expect(verifyResponse(value, uid, 'validate').allowed).toBe(calls.length === 1)
+      }),
+      { numRuns: 300 },
+    )
   })
 })
 
