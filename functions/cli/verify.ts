@@ -1,0 +1,126 @@
+import { Command } from 'commander'
+import { loadPolicyFolder, readText } from '#functions/files.ts'
+import { AdmissionError } from '#shared/errors.ts'
+import { parseReference } from '#shared/image/reference.ts'
+import { createCosignKeyAttestor } from '#shared/signature/attestor.ts'
+import { type KmsSettings, resolveKmsKey } from '#shared/signature/kms-reference.ts'
+import type { Attestor } from '#shared/signature/types.ts'
+import { readDockerLogins } from './docker-config.ts'
+import { examineImage, type Findings, type NamedAttestor } from './examine.ts'
+import type { Cli, ExitCode, Format, Io } from './io.ts'
+import { formatOption, print } from './output.ts'
+
+interface VerifyOptions {
+  policy?: string
+  key?: string
+  attestor?: string
+  any?: true
+  plainHttp?: true
+  region?: string
+  kmsEndpoint?: string[]
+  output: Format
+}
+
+/** `countersign verify IMAGE`: who signed an image, by the attestors of a policy or by one key. */
+export function verifyCommand(cli: Cli): Command {
+  return new Command('verify')
+    .description("Verify an image against a policy's attestors and say which signature said what.")
+    .argument('<image>', 'image reference, by tag or digest')
+    .option('--policy <file>', 'policy document or folder whose attestors are asked')
+    .option('--key <file|awskms://…>', 'one key instead: a PEM public key, or a key in AWS KMS')
+    .option('--attestor <name>', 'ask only the attestor of this name')
+    .option('--any', 'one attestor that verifies is enough; without it all of them have to')
+    .option('--plain-http', 'talk to the registry without TLS')
+    .option('--region <name>', 'KMS region of references without one (default: $AWS_REGION)')
+    .option('--kms-endpoint <url...>', 'endpoints that awskms:// references may name')
+    .addOption(formatOption())
+    .addHelpText('after', HELP)
+    .action(
+      cli.action('verify', (image: string, options: VerifyOptions) =>
+        verify(cli.io, image, options),
+      ),
+    )
+}
+
+async function verify(io: Io, image: string, options: VerifyOptions): Promise<ExitCode> {
+  const reference = parseReference(image)
+  const region = options.region ?? io.env.AWS_REGION ?? io.env.AWS_DEFAULT_REGION
+  const kms = { endpoints: options.kmsEndpoint ?? [], ...(region === undefined ? {} : { region }) }
+  const attestors = await chosenAttestors(options, kms)
+  const { credentials, notes } = await readDockerLogins(io.env)
+  for (const note of notes) io.err(`countersign verify: ${note}\n`)
+  const findings = await examineImage(reference, attestors, {
+    credentials,
+    plainHttp: options.plainHttp === true,
+    kms,
+    any: options.any === true,
+    signal: io.signal,
+  })
+  print(io, options.output, findings, () => findingsText(io, findings))
+  return findings.verdict === 'verified' ? 0 : 1
+}
+
+async function chosenAttestors(
+  options: VerifyOptions,
+  kms: KmsSettings,
+): Promise<readonly NamedAttestor[]> {
+  const { policy, key, attestor: wanted } = options
+  if ((policy === undefined) === (key === undefined)) {
+    throw new AdmissionError('CONFIG_INVALID', 'give either --policy or --key')
+  }
+  if (policy === undefined) return [{ attestor: await attestorOfKey(key ?? '', kms) }]
+  const all = await attestorsOfPolicies(policy, kms)
+  const chosen = all.filter(({ attestor }) => wanted === undefined || attestor.name === wanted)
+  if (chosen.length > 0) return chosen
+  const names = all.map(({ attestor }) => attestor.name).join(', ') || 'none'
+  const found = wanted === undefined ? 'no attestor' : `no attestor ${wanted}, only ${names}`
+  throw new AdmissionError('POLICY_INVALID', `${policy} has ${found}`)
+}
+
+async function attestorOfKey(key: string, kms: KmsSettings): Promise<Attestor> {
+  if (/^[a-z0-9]+:\/\//i.test(key)) {
+    // Without a region nobody could be asked, which is better said now.
+    resolveKmsKey(key, kms)
+    return createCosignKeyAttestor({ name: 'key', kms: key })
+  }
+  const { text } = await readText(key, 'KEY_INVALID')
+  return createCosignKeyAttestor({ name: 'key', data: text })
+}
+
+async function attestorsOfPolicies(where: string, kms: KmsSettings): Promise<NamedAttestor[]> {
+  const { policies } = await loadPolicyFolder(where, {
+    kmsEndpoints: kms.endpoints ?? [],
+    ...(kms.region === undefined ? {} : { kmsRegion: kms.region }),
+  })
+  return policies.flatMap(({ name, attestors }) =>
+    attestors.map((attestor) => ({ policy: name, attestor })),
+  )
+}
+
+function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Findings): string {
+  const { bold, dim, green, red, yellow } = io.colors
+  const paint = { verified: green, rejected: red, inconclusive: yellow }
+  const lines = [bold(image), ...(digest === undefined ? [] : [dim(digest)])]
+  for (const { attestor, policy, key, status, detail, signatures } of attestors) {
+    const name = policy === undefined ? attestor : `${policy}/${attestor}`
+    lines.push('', `${paint[status](status)}  ${bold(name)}  ${dim(key)}`, `  ${detail}`)
+    for (const { source, location, verified, detail: said } of signatures) {
+      lines.push(
+        `  ${verified ? green('✓') : red('✗')} ${source.padEnd(6)} ${location}`,
+        `      ${said}`,
+      )
+    }
+  }
+  return `${lines.join('\n')}\n\n${paint[verdict](verdict)}${reason === undefined ? '' : `: ${reason}`}\n`
+}
+
+const HELP = `
+Exit codes: 0 verified, 1 not verified or could not be told, 2 bad input. Registry logins come from
+$DOCKER_CONFIG/config.json or ~/.docker/config.json.
+
+Examples:
+  $ countersign verify registry.example.com/shop/api:1.4.2 --policy infra/policies
+  $ countersign verify registry.example.com/shop/api:1.4.2 --key cosign.pub
+  $ countersign verify registry.example.com/shop/api:1.4.2 --key awskms:///alias/release --region eu-central-1
+  $ countersign verify localhost:5000/api:dev --plain-http --policy p.yaml --attestor release --output json
+`
