@@ -1,0 +1,57 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { createDevCertificates, type DevCertificates } from '#functions/local/tls.ts'
+import { newToken } from './token.ts'
+
+/** Who `countersign dev` is to its callers: certificates and a token. Kept, so that a webhook configuration stays right after a restart. */
+export interface DevIdentity {
+  certificates: DevCertificates
+  token: string
+}
+
+interface Stored extends DevIdentity {
+  hosts: readonly string[]
+  /** Epoch milliseconds. */
+  issuedAt: number
+}
+
+const FILE = 'dev.json'
+/** Certificates are renewed long before they expire. Milliseconds. */
+const RENEW_AFTER_MS = 180 * 86_400_000
+
+/** The identity kept in this folder, or a new one where there is none, it is old, or it is for other hosts. Only its owner may read it. */
+export async function devIdentity(folder: string, hosts: readonly string[]): Promise<DevIdentity> {
+  const file = path.join(folder, FILE)
+  const stored = await readStored(file)
+  if (stored !== undefined && isGood(stored, hosts)) return stored
+  const made: Stored = {
+    certificates: await createDevCertificates({ hosts }),
+    token: stored?.token ?? newToken(),
+    hosts,
+    issuedAt: Date.now(),
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // The folder is nothing to commit, wherever it is.
+  await writeFile(path.join(folder, '.gitignore'), '*\n')
+  await writeFile(file, JSON.stringify(made), { mode: 0o600 })
+  await writeFile(path.join(folder, 'ca.pem'), made.certificates.ca)
+  return made
+}
+
+/** What an earlier run left, or undefined: whatever is not readable is made anew. */
+async function readStored(file: string): Promise<Stored | undefined> {
+  try {
+    // This file is ours; a damaged one fails the check that follows.
+    const stored = JSON.parse(await readFile(file, 'utf8')) as Partial<Stored> | null
+    const { certificates, token, hosts, issuedAt } = stored ?? {}
+    return certificates && token && hosts && issuedAt
+      ? { certificates, token, hosts, issuedAt }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isGood(stored: Stored, hosts: readonly string[]): boolean {
+  return stored.hosts.join() === hosts.join() && Date.now() - stored.issuedAt < RENEW_AFTER_MS
+}

@@ -1,0 +1,41 @@
+import type { LogPort } from '#shared/ports.ts'
+import type { Io } from './io.ts'
+
+/** A LogPort that prints one line per request: time, phase, verdict, object, what it took, and why not. */
+export function devLog(io: Io): LogPort {
+  return (record) => io.out(`${clock()} ${lineOf(io, record)}\n`)
+}
+
+function lineOf(io: Io, record: Readonly<Record<string, unknown>>): string {
+  switch (record.event) {
+    case 'decision':
+      return decisionLine(io, record)
+    case 'refused':
+      return io.colors.yellow(
+        `refused  ${words(record.phase, record.cluster)}: wrong ${words(record.refusal)}`,
+      )
+    default:
+      return io.colors.yellow(JSON.stringify({ ...record, level: undefined }))
+  }
+}
+
+function decisionLine(io: Io, record: Readonly<Record<string, unknown>>): string {
+  const { green, red, dim } = io.colors
+  const { phase, verdict, cluster, kind, namespace, name, operation, seal, calls, ms, message } =
+    record
+  const paint = verdict === 'allow' ? green : red
+  const object = [cluster, namespace, kind, name].filter((part) => part !== undefined).join('/')
+  const used = calls === undefined ? '' : `calls ${JSON.stringify(calls)}`
+  const took = words(`${ms} ms`, seal === undefined ? undefined : `seal ${seal}`, used)
+  const said = message === undefined ? '' : `\n         ${message}`
+  return `${String(phase).padEnd(8)} ${paint(String(verdict))} ${words(operation, object)}  ${dim(took)}${said}`
+}
+
+/** What is there, in one line. */
+function words(...parts: readonly unknown[]): string {
+  return parts.filter((part) => part !== undefined && part !== '').join(' ')
+}
+
+function clock(): string {
+  return new Date().toTimeString().slice(0, 8)
+}
