@@ -7,10 +7,10 @@ import {
   replaceText,
   type YamlFile,
 } from '#functions/files.ts'
-import { sha256, toHex, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import type { Cli, ExitCode, Format } from './io.ts'
 import { formatOption, print } from './output.ts'
+import { hashOf, newToken } from './token.ts'
 
 interface TokenOptions {
   cluster: string
@@ -21,8 +21,6 @@ interface TokenOptions {
 
 /** A cluster has at most this many live tokens: the old one and the new one. */
 const MAX_TOKENS = 2
-const TOKEN_BYTES = 20
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** `countersign tokens`: the caller tokens of a cluster. The file holds hashes only; a token is printed once. */
 export function tokensCommand(cli: Cli): Command {
@@ -135,24 +133,6 @@ function report(
           `${yaml.file} written. ${next}\n`,
         ].join('\n'),
   )
-}
-
-/** 160 random bits in lower-case base32, which a URL path, a host name and a Service path all take as it is. */
-export function newToken(): string {
-  let bits = 0n
-  for (const byte of crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)))
-    bits = (bits << 8n) | BigInt(byte)
-  let token = ''
-  for (let digit = 0; digit < (TOKEN_BYTES * 8) / 5; digit++) {
-    token = BASE32.charAt(Number(bits & 31n)) + token
-    bits >>= 5n
-  }
-  return token
-}
-
-/** What the config holds in place of a token: its SHA-256, hexadecimal. */
-export async function hashOf(token: string): Promise<string> {
-  return toHex(await sha256(utf8(token)))
 }
 
 function findCluster(yaml: YamlFile, name: string): YAMLMap | undefined {

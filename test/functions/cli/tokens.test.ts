@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto'
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { newToken } from '#functions/cli/token.ts'
+import { countersign } from './harness.ts'
+
+const OLD = 'a'.repeat(64)
+const OLDER = 'b'.repeat(64)
+
+const CONFIG = `# Who may call.
+policies: policies # relative
+endpoint: https://admission.example.com/base/
+outcomes: { key: { secrets: [ { id: a, env: SEAL } ] } }
+
+clusters:
+  # Frankfurt
+  - name: prod-eu
+    tokens:
+      # since May
+      - "${OLD}"
+    timeouts: { mutateSeconds: 10, validateSeconds: 5 }
+  - name: busy
+    tokens: [ "${OLDER}", "${OLD}" ]
+`
+
+let folder: string
+let file: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'countersign-'))
+  file = path.join(folder, 'countersign.yaml')
+  await writeFile(file, CONFIG)
+})
+
+afterEach(() => rm(folder, { recursive: true }))
+
+const tokens = (...args: string[]) => countersign(['tokens', ...args, '--config', file])
+const text = () => readFile(file, 'utf8')
+const hashesOf = async (cluster: string): Promise<string[]> =>
+  parse(await text()).clusters.find((entry: { name: string }) => entry.name === cluster)?.tokens
+const hashOf = (token: string) => createHash('sha256').update(token).digest('hex')
+const tokenIn = (out: string) => /^token +([a-z2-7]{32}) /m.exec(out)?.[1] ?? ''
+
+describe('tokens', () => {
+  test('a token has 160 bits in lower-case base32 and never comes twice', () => {
+    const made = Array.from({ length: 200 }, newToken)
+    expect(new Set(made).size).toBe(200)
+    for (const token of made) expect(token).toMatch(/^[a-z2-7]{32}$/)
+    expect(new Set(made.join('')).size).toBe(32)
+  })
+
+  test('new adds a cluster with the hash of the token it prints, and the URLs to register', async () => {
+    const { code, out, err } = await tokens('new', '--cluster', 'prod-us')
+    const token = tokenIn(out)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(await hashesOf('prod-us')).toEqual([hashOf(token)])
+    expect(out).toContain(`https://admission.example.com/base/v1/prod-us/${token}/ivpol/mutate`)
+    expect(out).toContain(`https://admission.example.com/base/v1/prod-us/${token}/ivpol/validate`)
+    expect(await text()).not.toContain(token)
+  })
+
+  test('rotate adds a hash, keeps the old one, and leaves every comment in place', async () => {
+    const { code, out } = await tokens('rotate', '--cluster', 'prod-eu')
+    expect(code).toBe(0)
+    expect(await hashesOf('prod-eu')).toEqual([OLD, hashOf(tokenIn(out))])
+    const written = await text()
+    for (const comment of ['# Who may call.', '# relative', '# Frankfurt', '# since May']) {
+      expect(written).toContain(comment)
+    }
+    expect(written.replace(/ *- "?[0-9a-f]{64}"?\n/g, '')).toBe(
+      CONFIG.replace(/ *- "[0-9a-f]{64}"\n/g, ''),
+    )
+  })
+
+  test('revoke drops the older of two', async () => {
+    expect((await tokens('revoke', '--cluster', 'busy')).code).toBe(0)
+    expect(await hashesOf('busy')).toEqual([OLD])
+  })
+
+  test('revoke --all leaves the hash of a token that nobody was shown', async () => {
+    const { code, out } = await tokens('revoke', '--cluster', 'busy', '--all')
+    expect(code).toBe(0)
+    const hashes = await hashesOf('busy')
+    expect(hashes).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
+    expect([OLD, OLDER]).not.toContain(hashes[0])
+    expect(out).toContain('2 token(s) of busy revoked')
+    expect((await tokens('rotate', '--cluster', 'busy')).code).toBe(0)
+  })
+
+  test('prints JSON and YAML', async () => {
+    const json = JSON.parse(
+      (await tokens('rotate', '--cluster', 'prod-eu', '--output', 'json')).out,
+    )
+    expect(json).toEqual({
+      cluster: 'prod-eu',
+      token: expect.stringMatching(/^[a-z2-7]{32}$/),
+      mutate: `https://admission.example.com/base/v1/prod-eu/${json.token}/ivpol/mutate`,
+      validate: `https://admission.example.com/base/v1/prod-eu/${json.token}/ivpol/validate`,
+      config: file,
+    })
+    const yaml = parse((await tokens('revoke', '--cluster', 'prod-eu', '-o', 'yaml')).out)
+    expect(yaml).toEqual({ cluster: 'prod-eu', revoked: 1, config: file })
+  })
+
+  test.each([
+    {
+      name: 'new for a cluster that has one',
+      args: ['new', '--cluster', 'prod-eu'],
+      says: 'cluster prod-eu has a token already; `tokens rotate` adds a new one',
+    },
+    {
+      name: 'rotate with two live ones',
+      args: ['rotate', '--cluster', 'busy'],
+      says: 'cluster busy has 2 live tokens, which is the most; `tokens revoke` drops the older one',
+    },
+    {
+      name: 'rotate for a cluster that is not there',
+      args: ['rotate', '--cluster', 'nowhere'],
+      says: 'no cluster nowhere; `tokens new` adds it',
+    },
+    {
+      name: 'revoke of the only one',
+      args: ['revoke', '--cluster', 'prod-eu'],
+      says: 'cluster prod-eu has one token; `tokens rotate` first, or `--all` to lock it out',
+    },
+  ])('$name is refused and the file stays as it is', async ({ args, says }) => {
+    expect(await tokens(...args)).toEqual({
+      code: 2,
+      out: '',
+      err: `countersign tokens ${args[0]}: ${file}: ${says}\n`,
+    })
+    expect(await text()).toBe(CONFIG)
+  })
+
+  test('a cluster name that no URL can hold is refused with its place, and nothing is written', async () => {
+    const { code, err } = await tokens('new', '--cluster', 'Prod EU')
+    expect(code).toBe(2)
+    expect(err).toMatch(/clusters\[2\]\.name: expected lower-case letters/)
+    expect(await text()).toBe(CONFIG)
+  })
+
+  test('a file that is no YAML is refused with line and column', async () => {
+    await writeFile(file, 'policies: [a\nendpoint: b\n')
+    const { code, err } = await tokens('rotate', '--cluster', 'prod-eu')
+    expect(code).toBe(2)
+    expect(err.split('\n')[0]).toBe(`countersign tokens rotate: ${file}: 1 fault`)
+    expect(err.split('\n')[1]).toMatch(/countersign\.yaml:\d+:\d+ {2}\S/)
+  })
+
+  test('a file that is not there is one clear line', async () => {
+    const { code, err } = await countersign([
+      'tokens',
+      'new',
+      '--cluster',
+      'a',
+      '--config',
+      `${file}x`,
+    ])
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `countersign tokens new: cannot read ${file}x: no such file or folder\n`,
+    })
+  })
+
+  test('the file keeps its mode', async () => {
+    await chmod(file, 0o640)
+    await tokens('rotate', '--cluster', 'prod-eu')
+    expect((await stat(file)).mode & 0o777).toBe(0o640)
+  })
+})
