@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { parseConfig } from '#functions/config.ts'
+import {
+  createDeployment,
+  type Deployment,
+  formatDeployment,
+  parseDeployment,
+} from '#functions/deployment.ts'
+import { toFault } from '#functions/files.ts'
+import { AdmissionError } from '#shared/errors.ts'
+import { loadPolicies } from '#shared/policy/load.ts'
+import { packageRoot } from '../package.ts'
+import { hashOf } from '../token.ts'
+
+/** The policy of the demo, as it ships: a file of the package. */
+export const POLICY_FILE = 'infra/policies/signed-images.yaml'
+
+/** Policies of the demo: the file's own, and the same with other validationActions. */
+export type PolicyName = 'signed-images' | 'signed-images-audit' | 'signed-images-warn'
+export type ClusterName = 'prod-eu' | 'prod-us'
+
+/** What the demo's config points at. */
+export interface Surroundings {
+  registryHost: string
+  kms: { url: string; region: string }
+  tokens: Readonly<Record<ClusterName, string>>
+}
+
+/**
+ * The deployment the demo's functions run: policies and config, loaded, checked, and taken through the text that bundles hold. The
+ * policy is the one that ships, with its key reference pointed at the local KMS.
+ */
+export async function demoDeployment(surroundings: Surroundings): Promise<Deployment> {
+  const { kms } = surroundings
+  const shipped = await readFile(path.join(packageRoot(), POLICY_FILE), 'utf8')
+  const host = new URL(kms.url).host
+  const text = shipped.replaceAll('awskms:///', `awskms://${host}/`)
+  const files = [
+    { name: POLICY_FILE, text },
+    { name: 'audit.yaml', text: variant(text, 'signed-images-audit', 'Audit') },
+    { name: 'warn.yaml', text: variant(text, 'signed-images-warn', 'Warn') },
+  ]
+  const loaded = await loadPolicies(files, { kmsRegion: kms.region, kmsEndpoints: [kms.url] })
+  if (loaded.faults.length > 0) {
+    const faults = loaded.faults.map(toFault)
+    throw new AdmissionError('POLICY_INVALID', `${POLICY_FILE} does not load`, { faults })
+  }
+  const config = await demoConfig(surroundings, host)
+  return parseDeployment(formatDeployment(await createDeployment(config, loaded.policies)))
+}
+
+function variant(text: string, name: PolicyName, action: 'Audit' | 'Warn'): string {
+  return text
+    .replace('name: signed-images', `name: ${name}`)
+    .replace('validationActions: [Deny]', `validationActions: [${action}]`)
+}
+
+async function demoConfig({ registryHost, kms, tokens }: Surroundings, kmsHost: string) {
+  const clusters = await Promise.all(
+    Object.entries(tokens).map(async ([name, token]) => ({ name, tokens: [await hashOf(token)] })),
+  )
+  return parseConfig({
+    policies: path.dirname(POLICY_FILE),
+    endpoint: 'https://127.0.0.1',
+    outcomes: { key: { kms: `awskms://${kmsHost}/${SEAL_KEY}` } },
+    kms: { region: kms.region, endpoints: [kms.url] },
+    registries: { plainHttp: [registryHost] },
+    clusters,
+  })
+}
+
+/** Aliases of the demo's two KMS keys; the first is named in the policy. */
+export const RELEASE_KEY = 'alias/countersign-release'
+export const SEAL_KEY = 'alias/countersign-seal'

@@ -1,0 +1,45 @@
+import type { App } from '#functions/app.ts'
+import type { Deployment } from '#functions/deployment.ts'
+import type { DevCertificates } from '#functions/local/tls.ts'
+import { createMutateApp } from '#functions/mutate.ts'
+import { startNodeServer } from '#functions/node.ts'
+import type { Platform } from '#functions/ports.ts'
+import { createValidateApp } from '#functions/validate.ts'
+import { MAX_BODY_BYTES } from '#shared/limits.ts'
+
+/** The two functions, each with a memory of its own, behind TLS. */
+export interface RunningFunctions {
+  /** `https://127.0.0.1:<port>` of each. */
+  mutate: string
+  validate: string
+  /** The log record of an answered review, by the uid of its request. */
+  record(uid: string): Readonly<Record<string, unknown>> | undefined
+  close(): Promise<void>
+}
+
+/** Starts both functions with nothing in memory. */
+export async function startFunctions(
+  deployment: Deployment,
+  options: { certificates: DevCertificates; env: Platform['env']; now: () => number },
+): Promise<RunningFunctions> {
+  const records = new Map<unknown, Readonly<Record<string, unknown>>>()
+  const platform: Platform = {
+    env: options.env,
+    now: options.now,
+    log: (record) => records.set(record.uid, record),
+    maxBodyBytes: MAX_BODY_BYTES,
+  }
+  const serve = (app: App) => startNodeServer({ app, tls: options.certificates, host: '127.0.0.1' })
+  const [mutate, validate] = await Promise.all([
+    serve(createMutateApp(deployment, platform)),
+    serve(createValidateApp(deployment, platform)),
+  ])
+  return {
+    mutate: `https://127.0.0.1:${mutate.port}`,
+    validate: `https://127.0.0.1:${validate.port}`,
+    record: (uid) => records.get(uid),
+    close: async () => {
+      await Promise.all([mutate.close(), validate.close()])
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { pushImage } from '#functions/local/image.ts'
+import type { PushTarget } from '#functions/local/push.ts'
+import type { LocalRegistry } from '#functions/local/registry.ts'
+import { signImage } from '#functions/local/sign.ts'
+import { localSigner, type Signer } from '#functions/local/signer.ts'
+import type { Descriptor } from '#shared/registry/types.ts'
+import { signatureTag } from '#shared/signature/cosign.ts'
+
+/** An image in the demo's registry. */
+export interface DemoImage {
+  /** By tag, as a developer writes it. */
+  reference: string
+  repository: string
+  digest: string
+}
+
+/** Who signed an image, and where the signature is. */
+export type Signature = 'release' | 'release-bundle' | 'other-key' | 'nobody'
+
+const TAG = '1.0'
+
+/** Pushes images and signs them. The release key stays in KMS; the other one is somebody else's. */
+export function createImages(registry: LocalRegistry, release: Signer) {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const other = localSigner(privateKey)
+
+  async function sign(target: PushTarget, descriptor: Descriptor, by: Signature): Promise<void> {
+    const image = { descriptor, reference: `${registry.host}/${target.repository}` }
+    switch (by) {
+      case 'release':
+        await signImage(target, image, [release], 'tag')
+        return
+      case 'release-bundle':
+        await signImage(target, image, [release], 'dsse')
+        return
+      case 'other-key':
+        await signImage(target, image, [other], 'tag')
+        return
+      case 'nobody':
+        return
+    }
+  }
+
+  return {
+    /** A new image under `shop/<name>`. */
+    async push(name: string, by: Signature): Promise<DemoImage> {
+      const repository = `shop/${name}`
+      const target = { url: registry.url, repository }
+      const descriptor = await pushImage(target, { text: `hello from ${name}\n`, tag: TAG })
+      await sign(target, descriptor, by)
+      const reference = `${registry.host}/${repository}:${TAG}`
+      return { reference, repository, digest: descriptor.digest }
+    },
+    /** Removes an image's signature from the registry, as somebody would who withdraws a release. */
+    withdraw({ repository, digest }: DemoImage): void {
+      registry.repositories.get(repository)?.tags.delete(signatureTag(digest))
+    },
+  }
+}
+
+/** The image as mutate leaves it in the object. */
+export function pinnedReference({ reference, digest }: DemoImage): string {
+  return `${reference}@${digest}`
+}

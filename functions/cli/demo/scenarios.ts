@@ -1,0 +1,7 @@
+import { ATTACKS } from './attacks.ts'
+import { OUTAGES } from './outages.ts'
+import { ROUTINE } from './routine.ts'
+import type { Scenario } from './scenario.ts'
+
+/** Every scenario of the demo, in the order they are played. None depends on another. */
+export const SCENARIOS: readonly Scenario[] = [...ROUTINE, ...ATTACKS, ...OUTAGES]

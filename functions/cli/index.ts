@@ -1,0 +1,77 @@
+import { Command, CommanderError } from 'commander'
+import { buildCommand } from './build.ts'
+import { demoCommand } from './demo.ts'
+import { devCommand } from './dev.ts'
+import type { Cli, ExitCode, Io } from './io.ts'
+import { printError } from './output.ts'
+import { tokensCommand } from './tokens.ts'
+import { verifyCommand } from './verify.ts'
+
+/** Every command, in the order `--help` lists them. */
+const COMMANDS: readonly ((cli: Cli) => Command)[] = [
+  demoCommand,
+  devCommand,
+  buildCommand,
+  verifyCommand,
+  tokensCommand,
+]
+
+/** Runs one command line (without `node` and the script's name) and returns its exit code. Never throws, never exits. */
+export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
+  let exitCode: ExitCode = 0
+  const cli: Cli = {
+    io,
+    action:
+      (name, work) =>
+      async (...args) => {
+        try {
+          exitCode = await work(...args)
+        } catch (thrown) {
+          exitCode = printError(io, `countersign ${name}`, thrown)
+        }
+      },
+  }
+  try {
+    await createProgram(cli).parseAsync([...argv], { from: 'user' })
+    return exitCode
+  } catch (thrown) {
+    // `--help` and `--version` end the parse with code 0, a usage error with its own.
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
+    return printError(io, 'countersign', thrown)
+  }
+}
+
+function createProgram(cli: Cli): Command {
+  const program = new Command('countersign')
+    .description('Verify container images at Kubernetes admission, from outside the cluster.')
+    .addHelpText('after', HELP)
+  for (const create of COMMANDS) program.addCommand(create(cli))
+  for (const command of allCommands(program)) {
+    command.exitOverride().configureOutput({
+      writeOut: cli.io.out,
+      writeErr: cli.io.err,
+      getOutHelpWidth: () => cli.io.columns,
+      getErrHelpWidth: () => cli.io.columns,
+      getOutHasColors: () => cli.io.colors.isColorSupported,
+    })
+    command.showHelpAfterError(`(run '${pathOf(command)} --help' for usage)`)
+  }
+  return program
+}
+
+function allCommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allCommands)]
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+}
+
+const HELP = `
+Examples:
+  $ countersign demo
+  $ countersign verify registry.example.com/shop/api:1.4.2 --key cosign.pub
+  $ countersign tokens new --cluster prod-eu --config infra/countersign.yaml
+
+Exit codes: 0 fine, 1 the verdict says no, 2 bad input or usage.
+`

@@ -1,0 +1,18 @@
+import picocolors from 'picocolors'
+import { run } from './index.ts'
+
+/** The entry of the `countersign` executable: the only file of the command line that touches the process. */
+const stop = new AbortController()
+// The AWS SDK would warn about Node 20 on every run; which Node this program needs, its package says.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+
+process.exitCode = await run(process.argv.slice(2), {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  env: process.env,
+  colors: picocolors.createColors(picocolors.isColorSupported),
+  columns: process.stdout.columns ?? 100,
+  signal: stop.signal,
+})
