@@ -219,7 +219,9 @@ function timestampAccessors(): Library {
       return date instanceof CelError ? date : read(date)
     }
     out[`timestamp_to_${id}`] = overload(fn, [timestamp], (value) => inZone(value, 'UTC'))
-    out[`timestamp_to_${id}_with_tz`] = overload(fn, [timestamp, string], inZone)
+    // cel-go's own ids; the one for seconds has no `with`.
+    const zonedId = id === 'seconds' ? 'timestamp_to_seconds_tz' : `timestamp_to_${id}_with_tz`
+    out[zonedId] = overload(fn, [timestamp, string], inZone)
   }
   return out
 }
