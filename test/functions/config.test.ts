@@ -272,6 +272,7 @@ describe('parseConfig', () => {
 describe('infra/', () => {
   const file = (name: string) => readFile(new URL(`../../infra/${name}`, import.meta.url), 'utf8')
 
+  // `npm run schema` writes it.
   test('the published JSON Schema is the one the code checks with', async () => {
     expect(JSON.parse(await file('countersign.schema.json'))).toEqual({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
