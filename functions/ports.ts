@@ -49,7 +49,7 @@ export function missingVariables(config: Config, env: Environment): string[] {
  * AWS KMS with the credentials of the environment; without any there, those of the SDK's default chain. Loaded when it
  * is first called: most deployments without KMS keys never do.
  */
-export function kmsFrom({ env, kms }: Platform): KmsPort {
+export function kmsFrom({ env, kms }: Pick<Platform, 'env' | 'kms'>): KmsPort {
   if (kms !== undefined) return kms
   let loaded: KmsPort | undefined
   const load = async () => {

@@ -1,4 +1,4 @@
-import { createAwsKms } from '#functions/kms.ts'
+import { type Environment, kmsFrom } from '#functions/ports.ts'
 import { toAdmissionError } from '#shared/errors.ts'
 import { apiHost } from '#shared/image/reference.ts'
 import type { ImageReference } from '#shared/image/types.ts'
@@ -39,7 +39,9 @@ export interface Findings {
 export interface ExamineOptions {
   credentials: CredentialsPort
   plainHttp: boolean
-  kms: KmsSettings
+  kmsSettings: KmsSettings
+  /** Where AWS credentials are looked up first. */
+  env: Environment
   /** One attestor that verifies is enough. */
   any: boolean
   signal: AbortSignal
@@ -56,7 +58,11 @@ export async function examineImage(
 ): Promise<Findings> {
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(TIMEOUT_MS)])
   const registry = openRegistry(reference, options, signal)
-  const kms = createKmsKeys({ port: createAwsKms(), now: Date.now, ...options.kms })
+  const kms = createKmsKeys({
+    port: kmsFrom({ env: options.env }),
+    now: Date.now,
+    ...options.kmsSettings,
+  })
   const verifier = createVerifier({ now: Date.now, kms, thorough: true })
   try {
     const image = await registry.resolve(reference)

@@ -52,7 +52,8 @@ async function verify(io: Io, image: string, options: VerifyOptions): Promise<Ex
   const findings = await examineImage(reference, attestors, {
     credentials,
     plainHttp: options.plainHttp === true,
-    kms,
+    kmsSettings: kms,
+    env: io.env,
     any: options.any === true,
     signal: io.signal,
   })
