@@ -84,8 +84,9 @@ function counted(items: readonly string[], one: string, many: string): string {
 }
 
 const HELP = `
-Every fault of the config and the policies is reported with its file, line and path, and nothing is built. The bundles
-hold names of secrets, never secrets: Lambda and Node find them in the environment, Workers in their bindings.
+Every fault of the config and the policies is reported with its file, line and path, and nothing is
+built. The bundles hold names of secrets, never secrets: Lambda and Node find them in the
+environment, Workers in their bindings.
 
 Examples:
   $ countersign build

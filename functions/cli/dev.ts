@@ -7,7 +7,7 @@ import { compose } from '#functions/compose.ts'
 import type { Config } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
-import { startNodeServer } from '#functions/node.ts'
+import { type NodeServer, type NodeServerOptions, startNodeServer } from '#functions/node.ts'
 import { toBase64, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
@@ -51,7 +51,7 @@ async function dev(io: Io, options: DevOptions): Promise<ExitCode> {
   const server = new DevServer(io, identity)
   await server.use(files)
   const { certificates } = identity
-  const listening = await startNodeServer({ app: server.front, tls: certificates, port })
+  const listening = await listen({ app: server.front, tls: certificates, port })
   io.out(introduction(io, { files, identity, port: listening.port, state: options.state }))
   const stopWatching = watchFiles(options.config, files.policies, () =>
     server.reload(options.config),
@@ -60,6 +60,21 @@ async function dev(io: Io, options: DevOptions): Promise<ExitCode> {
   stopWatching()
   await listening.close()
   return 0
+}
+
+async function listen(options: NodeServerOptions & { port: number }): Promise<NodeServer> {
+  try {
+    return await startNodeServer(options)
+  } catch (thrown) {
+    const reasons: Record<string, string> = {
+      EADDRINUSE: 'is in use',
+      EACCES: 'is not ours to take',
+    }
+    const reason = reasons[(thrown as { code?: string }).code ?? '']
+    if (reason === undefined) throw thrown
+    const message = `port ${options.port} ${reason}; choose another with --port`
+    throw new AdmissionError('CONFIG_INVALID', message, { cause: thrown })
+  }
 }
 
 /** The app of the last deployment that loaded, behind one that stays the same. */
@@ -176,8 +191,9 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 const HELP = `
-Every cluster of the config also accepts the token printed here, which is kept with the certificate so that both stay
-the same after a restart. When a policy or the config has a fault, it is printed and the last good set goes on.
+Every cluster of the config also accepts the token printed here, which is kept with the certificate
+so that both stay the same after a restart. When a policy or the config has a fault, it is printed
+and the last good set goes on.
 
 Examples:
   $ countersign dev
