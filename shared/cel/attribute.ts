@@ -1,3 +1,4 @@
+import { type Apply, type FieldPath, fieldPath } from './field-path.ts'
 import type { Frame } from './frame.ts'
 import { qualify, qualifyIfPresent, testPresence } from './qualify.ts'
 import {
@@ -42,38 +43,79 @@ export function addQualifier(attribute: Attribute, qualifier: Qualifier): void {
   } else attribute.qualifiers.push(qualifier)
 }
 
-/** The step that gives the attribute's value and spends what its selections cost, but not the one for the attribute itself. */
-export function resolver(attribute: Attribute): Step {
-  const { root } = attribute
-  if (root.kind === 'conditional') return conditional(root)
-  if (root.kind === 'candidates') return candidates(root, attribute.qualifiers)
-  return qualified(rootStep(root), attribute.qualifiers)
+/**
+ * The step that gives the attribute's value and spends what its selections cost, and `own` more at the end: 1 when the
+ * attribute is evaluated as a whole, 0 where it is a branch of a conditional or an index.
+ */
+export function resolver(attribute: Attribute, own: number): Step {
+  const { root, qualifiers } = attribute
+  if (root.kind === 'conditional') return paying(conditional(root), own)
+  if (root.kind === 'candidates') return paying(candidates(root, qualifiers), own)
+  return qualified(rootStep(root), qualifiers, own)
 }
 
-/** The step that applies the qualifiers to what the base gives; an optional one makes the rest optional. */
-function qualified(base: Step, plain: readonly Qualifier[]): Step {
-  const qualifiers = plain.map(compileQualifier)
-  if (qualifiers.length === 0) return base
+function paying(step: Step, own: number): Step {
+  if (own === 0) return step
   return (frame) => {
-    let value = base(frame)
-    if (value instanceof CelError) return value
-    let optional = false
-    if (value instanceof Optional) {
-      if (value.value === undefined) return value
-      value = value.value
-      optional = true
-    }
-    for (const qualifier of qualifiers) {
-      if (optional || qualifier.optional) {
-        optional = true
-        const next = qualifier.find(frame, value)
-        if (next === undefined) return NONE
-        value = next
-      } else value = qualifier.get(frame, value)
-      if (value instanceof CelError) return value
-    }
-    return optional ? new Optional(value) : value
+    const value = step(frame)
+    frame.spend(own)
+    return value
   }
+}
+
+/** The step that applies the qualifiers to what the base gives. */
+function qualified(base: Step, qualifiers: readonly Qualifier[], own: number): Step {
+  if (qualifiers.length === 0) return paying(base, own)
+  const compiled = qualifiers.map(compileQualifier)
+  const slow: Apply = (frame, value, from) => apply(frame, value, compiled, from)
+  const fields = fieldNames(qualifiers)
+  if (fields !== undefined) return fieldPath(base, fields, own, slow)
+  return paying((frame) => slow(frame, base(frame), 0), own)
+}
+
+/**
+ * The qualifiers from `from` on applied one after the other. An optional one makes the rest optional, and so does an optional
+ * value at the root of the attribute, which is looked into.
+ */
+function apply(
+  frame: Frame,
+  start: CelResult,
+  qualifiers: readonly CompiledQualifier[],
+  from: number,
+): CelResult {
+  let value = start
+  if (value instanceof CelError) return value
+  let optional = false
+  if (from === 0 && value instanceof Optional) {
+    if (value.value === undefined) return value
+    value = value.value
+    optional = true
+  }
+  for (let i = from; i < qualifiers.length; i++) {
+    // i is below the length.
+    const qualifier = qualifiers[i] as CompiledQualifier
+    if (optional || qualifier.optional) {
+      optional = true
+      const next = qualifier.find(frame, value)
+      if (next === undefined) return NONE
+      value = next
+    } else value = qualifier.get(frame, value)
+    if (value instanceof CelError) return value
+  }
+  return optional ? new Optional(value) : value
+}
+
+/** The names of plain selections by field, the last of which may be a test; undefined when there is anything else. */
+function fieldNames(qualifiers: readonly Qualifier[]): FieldPath | undefined {
+  const names: string[] = []
+  let test = false
+  for (const qualifier of qualifiers) {
+    if (qualifier.kind !== 'key' || qualifier.optional || test) return undefined
+    if (typeof qualifier.key !== 'string') return undefined
+    names.push(qualifier.key)
+    test = qualifier.test
+  }
+  return { names, test }
 }
 
 /**
@@ -93,7 +135,7 @@ function candidates(
         const value = frame.resolve(full)
         return value === undefined ? (root.types.get(full) ?? new CelError(full)) : value
       }
-      attempts.push({ name: full, rest: qualified(base, qualifiers.slice(count)) })
+      attempts.push({ name: full, rest: qualified(base, qualifiers.slice(count), 0) })
     }
   }
   return (frame) => {
@@ -127,8 +169,8 @@ function rootStep(root: Exclude<Root, { kind: 'conditional' | 'candidates' }>): 
 
 function conditional(root: Extract<Root, { kind: 'conditional' }>): Step {
   const { condition } = root
-  const truthy = resolver(root.truthy)
-  const falsy = resolver(root.falsy)
+  const truthy = resolver(root.truthy, 0)
+  const falsy = resolver(root.falsy, 0)
   return (frame) => {
     const chosen = condition(frame)
     if (chosen === true) return truthy(frame)
@@ -179,7 +221,7 @@ function presence(key: CelValue, optional: boolean): CompiledQualifier {
 }
 
 function computed(attribute: Attribute, optional: boolean): CompiledQualifier {
-  const step = resolver(attribute)
+  const step = resolver(attribute, 0)
   return {
     optional,
     get: (frame, value) => {

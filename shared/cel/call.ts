@@ -1,9 +1,9 @@
 import * as arithmetic from './arithmetic.ts'
 import type { Step } from './attribute.ts'
-import type { CallCost } from './cost.ts'
+import { type CallCost, one } from './cost.ts'
 import { equalResult, equals } from './equality.ts'
 import { type Frame, noSuchOverload } from './frame.ts'
-import { accepts, type Implementation, invoke } from './implementation.ts'
+import { accepts, any, type Implementation, invoke } from './implementation.ts'
 import { CelError, type CelResult, type CelValue } from './values.ts'
 
 type Unary = (a: CelValue) => CelResult
@@ -34,32 +34,37 @@ export const BINARY: Readonly<Record<string, Binary>> = {
 
 /** A call of a function of one argument: an error in it is the result, and the call is paid for all the same. */
 export function unaryStep(run: Unary, arg: Step, cost: CallCost): Step {
+  const flat = cost === one
   return (frame) => {
     const a = arg(frame)
     const result = a instanceof CelError ? a : run(a)
-    frame.spend(cost([a], result))
+    frame.spend(flat ? 1 : cost([a], result))
     return result
   }
 }
 
 /** A call of a function of two arguments: both are evaluated, the first error is the result, the call is paid. */
 export function binaryStep(run: Binary, left: Step, right: Step, cost: CallCost): Step {
+  const flat = cost === one
   return (frame) => {
     const a = left(frame)
     const b = right(frame)
     const result = a instanceof CelError ? a : b instanceof CelError ? b : run(a, b)
-    frame.spend(cost([a, b], result))
+    frame.spend(flat ? 1 : cost([a, b], result))
     return result
   }
 }
 
+/** What comparing two values costs. */
+export type EqualityCost = (a: CelResult, b: CelResult) => number
+
 /** `a == b`, or `a != b` when `negated`. */
-export function equalityStep(left: Step, right: Step, negated: boolean, cost: CallCost): Step {
+export function equalityStep(left: Step, right: Step, negated: boolean, cost: EqualityCost): Step {
   return (frame) => {
     const a = left(frame)
     const b = right(frame)
     const result = a instanceof CelError ? a : b instanceof CelError ? b : compared(a, b, negated)
-    frame.spend(cost([a, b], result))
+    frame.spend(cost(a, b))
     return result
   }
 }
@@ -68,21 +73,48 @@ function compared(a: CelValue, b: CelValue, negated: boolean): boolean | CelErro
   return negated ? !equals(a, b) : equalResult(a, b)
 }
 
-/** A call of a library function with one or two arguments and one implementation. */
+/** A call of a library function that has one implementation and up to two arguments. */
 export function boundStep(impl: Implementation, args: readonly Step[], cost: CallCost): Step {
-  const run = (frame: Frame, values: readonly CelValue[]) =>
-    accepts(impl, values) ? invoke(impl, values, frame) : noSuchOverload(impl.fn)
+  const [first, second] = args
+  if (first === undefined) return nullaryBound(impl, cost)
+  return second === undefined
+    ? unaryBound(impl, first, cost)
+    : binaryBound(impl, first, second, cost)
+}
+
+function nullaryBound(impl: Implementation, cost: CallCost): Step {
   return (frame) => {
-    const values: CelResult[] = []
-    let fault: CelError | undefined
-    for (const arg of args) {
-      const value = arg(frame)
-      values.push(value)
-      if (value instanceof CelError) fault ??= value
-    }
-    // Without a fault every result is a value.
-    const result = fault ?? run(frame, values as CelValue[])
-    frame.spend(cost(values, result))
+    const result = invoke(impl, [], frame)
+    frame.spend(cost([], result))
+    return result
+  }
+}
+
+function unaryBound(impl: Implementation, arg: Step, cost: CallCost): Step {
+  const [guard = any] = impl.args ?? []
+  const flat = cost === one
+  // The guard establishes the type of the parameter.
+  const call = impl.call as unknown as (a: CelValue, frame: Frame) => CelResult
+  return (frame) => {
+    const a = arg(frame)
+    const result = a instanceof CelError ? a : guard(a) ? call(a, frame) : noSuchOverload(impl.fn)
+    frame.spend(flat ? 1 : cost([a], result))
+    return result
+  }
+}
+
+function binaryBound(impl: Implementation, left: Step, right: Step, cost: CallCost): Step {
+  const [guardA = any, guardB = any] = impl.args ?? []
+  const flat = cost === one
+  // The guards establish the types of the parameters.
+  const call = impl.call as unknown as (a: CelValue, b: CelValue, frame: Frame) => CelResult
+  const run = (a: CelValue, b: CelValue, frame: Frame) =>
+    guardA(a) && guardB(b) ? call(a, b, frame) : noSuchOverload(impl.fn)
+  return (frame) => {
+    const a = left(frame)
+    const b = right(frame)
+    const result = a instanceof CelError ? a : b instanceof CelError ? b : run(a, b, frame)
+    frame.spend(flat ? 1 : cost([a, b], result))
     return result
   }
 }

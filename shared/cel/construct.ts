@@ -15,9 +15,11 @@ import {
   Uint,
 } from './values.ts'
 
-/** Cost of making a list, a map, a message. */
-const LIST_COST = 10
-const MAP_COST = 30
+/** Cost of making a list. */
+export const LIST_COST = 10
+/** Cost of making a map. */
+export const MAP_COST = 30
+/** Cost of making a message. */
 const MESSAGE_COST = 40
 
 /** The value of a literal. */

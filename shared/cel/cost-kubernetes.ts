@@ -113,14 +113,15 @@ function hasFlatEquality(value: CelResult | undefined): boolean {
   )
 }
 
+/** What the API server charges for `a == b`; `a != b` never gets to its estimator and has the plain comparison cost. */
+export function kubernetesEqualityCost(a: CelResult, b: CelResult): number {
+  return hasFlatEquality(a) ? 1 : comparisonCost(a, b)
+}
+
 /** What the API server charges for a call: the extensions' own trackers, then its estimator by function name, then cel-go's table. */
 export function kubernetesCost(fn: string, overload: string | undefined): CallCost {
   const tracked = extensionCost(overload)
   if (tracked !== undefined) return tracked
-  if (fn === '_==_') {
-    return (args) =>
-      hasFlatEquality(args[0]) ? 1 : comparisonCost(args[0] ?? null, args[1] ?? null)
-  }
   if (overload === 'cidr_ip') return one
   return BY_FUNCTION.get(fn) ?? defaultCost(overload)
 }

@@ -47,8 +47,7 @@ const STRINGS: Readonly<Record<string, CallCost>> = {
 }
 
 /** What cel-go's own environment charges for a call: its extensions' trackers, then its table. */
-export function specCost(fn: string, overload: string | undefined): CallCost {
-  if (fn === '_==_' || fn === '_!=_') return equality
+export function specCost(_fn: string, overload: string | undefined): CallCost {
   if (overload !== undefined && Object.hasOwn(STRINGS, overload)) {
     const tracked = STRINGS[overload]
     if (tracked !== undefined) return tracked
@@ -56,6 +55,7 @@ export function specCost(fn: string, overload: string | undefined): CallCost {
   return extensionCost(overload) ?? defaultCost(overload)
 }
 
-/** Opaque values have no size here. */
-const equality: CallCost = ([a = null, b = null]) =>
-  comparisonCost(a instanceof Opaque ? null : a, b instanceof Opaque ? null : b)
+/** What cel-go's own environment charges for `==` and `!=`: opaque values have no size there. */
+export function specEqualityCost(a: CelResult, b: CelResult): number {
+  return comparisonCost(a instanceof Opaque ? null : a, b instanceof Opaque ? null : b)
+}

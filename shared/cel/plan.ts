@@ -21,19 +21,22 @@ import {
   binaryStep,
   boundStep,
   dispatchStep,
+  type EqualityCost,
   equalityStep,
   logicalStep,
   notStrictlyFalseStep,
   UNARY,
   unaryStep,
 } from './call.ts'
-import { constValue, listStep, mapStep, messageStep } from './construct.ts'
-import type { CallCost } from './cost.ts'
-import { kubernetesCost } from './cost-kubernetes.ts'
-import { specCost } from './cost-spec.ts'
-import { accumulatorRead, foldStep } from './fold.ts'
+import { constValue, LIST_COST, listStep, MAP_COST, mapStep, messageStep } from './construct.ts'
+import { type CallCost, comparisonCost, one } from './cost.ts'
+import { kubernetesCost, kubernetesEqualityCost } from './cost-kubernetes.ts'
+import { specCost, specEqualityCost } from './cost-spec.ts'
+import { accumulatorRead, foldStep, type Loop } from './fold.ts'
+import { collectStep, insertAllStep, insertStep, quantifierStep } from './fold-macro.ts'
 import { Frame, noSuchOverload } from './frame.ts'
 import type { Implementation, Library } from './implementation.ts'
+import { type MacroShape, macroShape } from './macro-shape.ts'
 import { membershipStep } from './membership.ts'
 import { Program } from './program.ts'
 import { regexStep } from './regex-call.ts'
@@ -90,14 +93,12 @@ function stepOf(planned: Planned, presenceCost: 0 | 1): Step {
     const { value } = planned
     return () => value
   }
-  const resolve = resolver(planned.attribute)
   const own = planned.attribute.root.kind === 'conditional' ? 0 : 1
-  const cost = planned.test === true ? own - 1 + presenceCost : own
-  const test = planned.test === true
+  if (planned.test !== true) return resolver(planned.attribute, own)
+  const resolve = resolver(planned.attribute, own - 1 + presenceCost)
   return (frame) => {
     const value = resolve(frame)
-    frame.spend(cost)
-    return test && value instanceof Optional ? value.value !== undefined : value
+    return value instanceof Optional ? value.value !== undefined : value
   }
 }
 
@@ -115,6 +116,22 @@ const TYPE_NAMES = new Map<string, TypeValue>(
     .map((name) => [name, new TypeValue(name)]),
 )
 
+const FUNCTIONS = new WeakMap<Library, ReadonlyMap<string, readonly Implementation[]>>()
+
+/** The implementations of a library by function name, worked out once for each library. */
+function functionsOf(library: Library): ReadonlyMap<string, readonly Implementation[]> {
+  const known = FUNCTIONS.get(library)
+  if (known !== undefined) return known
+  const made = new Map<string, Implementation[]>()
+  for (const impl of Object.values(library)) {
+    const named = made.get(impl.fn)
+    if (named === undefined) made.set(impl.fn, [impl])
+    else named.push(impl)
+  }
+  FUNCTIONS.set(library, made)
+  return made
+}
+
 type Scope = ReadonlyMap<string, Step>
 
 class Planner {
@@ -122,18 +139,14 @@ class Planner {
   readonly presenceCost: 0 | 1
   readonly #options: PlanOptions
   readonly #optimize: boolean
-  readonly #byFunction = new Map<string, Implementation[]>()
+  readonly #byFunction: ReadonlyMap<string, readonly Implementation[]>
   #scope: Scope = new Map()
 
   constructor(options: PlanOptions) {
     this.#options = options
     this.#optimize = options.profile !== 'spec'
     this.presenceCost = options.profile === 'spec' ? 1 : 0
-    for (const impl of Object.values(options.implementations)) {
-      const known = this.#byFunction.get(impl.fn)
-      if (known === undefined) this.#byFunction.set(impl.fn, [impl])
-      else known.push(impl)
-    }
+    this.#byFunction = functionsOf(options.implementations)
   }
 
   plan(node: Node): Planned {
@@ -246,24 +259,53 @@ class Planner {
   }
 
   #fold(node: FoldNode): Planned {
+    const outer = this.#scope
     const accu = this.slots++
     const first = this.slots++
     const second = node.iterVar2 === undefined ? undefined : this.slots++
-    const init = this.#step(node.accuInit)
-    const range = this.#step(node.range)
-    const outer = this.#scope
-    const accuScope = new Map(outer).set(node.accuVar, accumulatorRead(accu, init))
+    const init = this.plan(node.accuInit)
+    const loop = { range: this.#step(node.range), first, second }
+    const read = accumulatorRead(accu, stepOf(init, this.presenceCost))
+    const accuScope = new Map(outer).set(node.accuVar, read)
     const inner = new Map(accuScope).set(node.iterVar, localRead(first))
-    if (node.iterVar2 !== undefined && second !== undefined)
+    if (node.iterVar2 !== undefined && second !== undefined) {
       inner.set(node.iterVar2, localRead(second))
+    }
     this.#scope = inner
-    const condition = this.#step(node.condition)
-    const step = this.#step(node.step)
-    this.#scope = accuScope
-    const result = this.#step(node.result)
+    let step = this.#macro(macroShape(node), loop, init.kind === 'const')
+    if (step === undefined) {
+      const condition = this.#step(node.condition)
+      const next = this.#step(node.step)
+      this.#scope = accuScope
+      const result = this.#step(node.result)
+      const parts = { condition, step: next, result, accu }
+      step = foldStep(loop, parts)
+    }
     this.#scope = outer
-    const parts = { range, init, condition, step, result, accu, first }
-    return { kind: 'step', step: foldStep(second === undefined ? parts : { ...parts, second }) }
+    return { kind: 'step', step }
+  }
+
+  /** The loop of a standard macro, planned with its variables in scope; undefined for any other fold. */
+  #macro(shape: MacroShape | undefined, loop: Loop, freeInit: boolean): Step | undefined {
+    if (shape === undefined) return undefined
+    if (shape.kind === 'all' || shape.kind === 'exists') {
+      return quantifierStep(loop, this.#step(shape.predicate), shape.kind === 'exists')
+    }
+    if (this.#cost(shape.add) !== one) return undefined
+    const predicate = shape.predicate && this.#step(shape.predicate)
+    if (shape.kind === 'collect') {
+      const gathering = { predicate, initCost: freeInit ? 0 : LIST_COST }
+      const element = this.plan(shape.element)
+      const folded = this.#optimize && element.kind === 'const'
+      const cost = { list: folded ? 0 : LIST_COST, add: 1 }
+      return collectStep(loop, gathering, stepOf(element, this.presenceCost), cost)
+    }
+    const gathering = { predicate, initCost: freeInit ? 0 : MAP_COST }
+    const [key, value] = shape.entry.map((part) => this.#step(part))
+    if (key === undefined) return undefined
+    return value === undefined
+      ? insertAllStep(loop, gathering, key)
+      : insertStep(loop, gathering, key, value)
   }
 
   #call(node: CallNode): Planned {
@@ -395,9 +437,9 @@ class Planner {
     return regexStep(impl, index, regex, compiled, steps, cost)
   }
 
-  #equalityCost(fn: string): CallCost {
-    if (this.#options.profile === 'spec') return specCost(fn, undefined)
-    return kubernetesCost(fn, fn === '_==_' ? 'equals' : 'not_equals')
+  #equalityCost(fn: string): EqualityCost {
+    if (this.#options.profile === 'spec') return specEqualityCost
+    return fn === '_==_' ? kubernetesEqualityCost : comparisonCost
   }
 
   #cost(node: CallNode): CallCost {

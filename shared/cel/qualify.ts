@@ -52,7 +52,8 @@ export function testPresence(frame: Frame, object: CelValue, key: CelValue): boo
   return found instanceof CelError ? found : found !== undefined
 }
 
-function missing(object: CelValue, key: CelValue): CelError {
+/** cel-go's words for a key that is not there. */
+export function missing(object: CelValue, key: CelValue): CelError {
   return new CelError(
     Array.isArray(object)
       ? `index out of bounds: ${debugText(key)}`

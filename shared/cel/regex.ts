@@ -32,7 +32,7 @@ export async function loadRegex(): Promise<RegexEngine> {
       const compiled = RE2JS.compile(pattern)
       return {
         groups: compiled.groupCount(),
-        test: (text) => compiled.matcher(text).find(),
+        test: (text) => compiled.test(text),
         matches: (text, limit = Number.POSITIVE_INFINITY) =>
           spans(compiled, text, limit).map((span) => span.groups),
         replace: (text, replacement, limit = Number.POSITIVE_INFINITY) => {

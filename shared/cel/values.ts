@@ -302,9 +302,15 @@ function objectTypeName(value: CelResult): string {
   return 'map'
 }
 
+const SURROGATE = /[\ud800-\udfff]/
+/** Up to this many units a look at each is faster than asking for surrogates at all. */
+const SHORT = 8
+
 /** Number of code points. */
 export function runeCount(text: string): number {
   let count = text.length
+  // Engines answer this for Latin-1 texts without reading them.
+  if (count > SHORT && !SURROGATE.test(text)) return count
   for (let i = 0; i < text.length - 1; i++) {
     if ((text.charCodeAt(i) & 0xfc00) === 0xd800 && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
       count--

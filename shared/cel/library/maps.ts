@@ -16,7 +16,8 @@ function copy(source: AnyMap): CelMap {
   return out
 }
 
-function add(out: CelMap, key: CelValue, value: CelValue): CelError | undefined {
+/** Puts a value under a new key; an error when the key is there. */
+export function insertEntry(out: CelMap, key: CelValue, value: CelValue): CelError | undefined {
   if (out.find(key) !== undefined) {
     return new CelError(`insert failed: key ${debugText(key)} already exists`)
   }
@@ -26,16 +27,21 @@ function add(out: CelMap, key: CelValue, value: CelValue): CelError | undefined 
 
 function insert(source: AnyMap, key: CelValue, value: CelValue): CelResult {
   const out = copy(source)
-  return add(out, key, value) ?? out
+  return insertEntry(out, key, value) ?? out
+}
+
+/** Puts all entries of a map in; an error at the first key that is there. */
+export function insertMap(out: CelMap, entries: AnyMap): CelError | undefined {
+  for (const [key, value] of mapEntries(entries)) {
+    const fault = insertEntry(out, key, value)
+    if (fault !== undefined) return fault
+  }
+  return undefined
 }
 
 function insertAll(source: AnyMap, entries: AnyMap): CelResult {
   const out = copy(source)
-  for (const [key, value] of mapEntries(entries)) {
-    const fault = add(out, key, value)
-    if (fault !== undefined) return fault
-  }
-  return out
+  return insertMap(out, entries) ?? out
 }
 
 /** What the two-variable macros that make maps expand to. */
