@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { isMap, isSeq, type YAMLMap, type YAMLSeq } from 'yaml'
+import { isMap, isSeq, type YAMLMap } from 'yaml'
 import {
   checkConfig,
   DEFAULT_CONFIG,
@@ -11,6 +11,7 @@ import { AdmissionError } from '#shared/errors.ts'
 import type { Cli, ExitCode, Format } from './io.ts'
 import { formatOption, print } from './output.ts'
 import { hashOf, newToken } from './token.ts'
+import { textWithHashes } from './token-text.ts'
 
 interface TokenOptions {
   cluster: string
@@ -54,9 +55,8 @@ async function issue(cli: Cli, options: TokenOptions): Promise<ExitCode> {
       `cluster ${options.cluster} has a token already; \`tokens rotate\` adds a new one`,
     )
   }
-  const cluster = existing ?? addCluster(yaml, options.cluster)
   const token = newToken()
-  await setHashes(yaml, cluster, [await hashOf(token)])
+  await setHashes(yaml, existing ?? options.cluster, [await hashOf(token)])
   report(cli, options, { yaml, token, next: 'Deploy, then register the webhooks with this URL.' })
   return 0
 }
@@ -147,14 +147,6 @@ function requireCluster(yaml: YamlFile, name: string): YAMLMap {
   throw invalid(yaml, `no cluster ${name}; \`tokens new\` adds it`)
 }
 
-function addCluster(yaml: YamlFile, name: string): YAMLMap {
-  const cluster = yaml.document.createNode({ name, tokens: [] })
-  const clusters = yaml.document.get('clusters')
-  if (isSeq(clusters)) clusters.add(cluster)
-  else yaml.document.set('clusters', yaml.document.createNode([cluster]))
-  return cluster
-}
-
 function hashesOf(cluster: YAMLMap): string[] {
   const tokens = cluster.get('tokens')
   // toJSON of a sequence is an array; whether its items are hashes is checked before anything is written.
@@ -164,21 +156,12 @@ function hashesOf(cluster: YAMLMap): string[] {
 /** Writes the file with these hashes, unless it would not be a valid config: then throws `CONFIG_INVALID` and writes nothing. */
 async function setHashes(
   yaml: YamlFile,
-  cluster: YAMLMap,
+  cluster: YAMLMap | string,
   hashes: readonly string[],
 ): Promise<void> {
-  const before = cluster.get('tokens')
-  if (isSeq(before)) keepOnly(before, hashes)
-  else cluster.set('tokens', yaml.document.createNode(hashes))
+  const text = textWithHashes(yaml, cluster, hashes)
   checkConfig(yaml)
-  await replaceText(yaml.file, yaml.document.toString({ lineWidth: 0 }))
-}
-
-/** Changes a sequence to hold these values, without touching the nodes (and comments) of those that stay. */
-function keepOnly(sequence: YAMLSeq, values: readonly string[]): void {
-  const current = sequence.toJSON() as unknown[]
-  sequence.items = sequence.items.filter((_, index) => values.includes(String(current[index])))
-  for (const value of values) if (!current.includes(value)) sequence.add(value)
+  await replaceText(yaml.file, text)
 }
 
 function invalid(yaml: YamlFile, message: string): AdmissionError {

@@ -62,17 +62,45 @@ describe('tokens', () => {
     expect(await text()).not.toContain(token)
   })
 
-  test('rotate adds a hash, keeps the old one, and leaves every comment in place', async () => {
+  test('rotate adds a hash and changes nothing else in the file', async () => {
     const { code, out } = await tokens('rotate', '--cluster', 'prod-eu')
     expect(code).toBe(0)
-    expect(await hashesOf('prod-eu')).toEqual([OLD, hashOf(tokenIn(out))])
-    const written = await text()
-    for (const comment of ['# Who may call.', '# relative', '# Frankfurt', '# since May']) {
-      expect(written).toContain(comment)
+    const added = hashOf(tokenIn(out))
+    expect(await hashesOf('prod-eu')).toEqual([OLD, added])
+    expect(await text()).toBe(CONFIG.replace(`- "${OLD}"\n`, `- "${OLD}"\n      - "${added}"\n`))
+  })
+
+  test('new adds a cluster behind the comments of the last one and changes nothing else', async () => {
+    const commented = `${CONFIG}    # notAfter: 2030-01-01T00:00:00Z\n\n# The end.\n`
+    await writeFile(file, commented)
+    const { out } = await tokens('new', '--cluster', 'prod-us')
+    const entry = `  - name: prod-us\n    tokens:\n      - "${hashOf(tokenIn(out))}"\n`
+    expect(await text()).toBe(commented.replace('00:00:00Z\n', `00:00:00Z\n${entry}`))
+  })
+
+  test.each([
+    { name: 'a flow list of clusters', clusters: `[ { name: prod-eu, tokens: [ "${OLD}" ] } ]` },
+    {
+      name: 'an indented block list',
+      clusters: `\n    - tokens:\n      - '${OLD}'\n      name: prod-eu # last`,
+    },
+    {
+      name: 'a list without indentation',
+      clusters: `\n- name: prod-eu\n  tokens:\n  - ${OLD} # old`,
+    },
+  ])('$name keeps its comments', async ({ clusters }) => {
+    await writeFile(file, CONFIG.replace(/clusters:.*$/s, `clusters: ${clusters}\n# end\n`))
+    for (const args of [
+      ['rotate', '--cluster', 'prod-eu'],
+      ['revoke', '--cluster', 'prod-eu'],
+      ['new', '--cluster', '1e3'],
+    ]) {
+      expect(await tokens(...args)).toMatchObject({ code: 0, err: '' })
     }
-    expect(written.replace(/ *- "?[0-9a-f]{64}"?\n/g, '')).toBe(
-      CONFIG.replace(/ *- "[0-9a-f]{64}"\n/g, ''),
-    )
+    expect(await hashesOf('prod-eu')).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
+    expect(await hashesOf('prod-eu')).not.toContain(OLD)
+    expect(await hashesOf('1e3')).toHaveLength(1)
+    expect(await text()).toContain('# end')
   })
 
   test('revoke drops the older of two', async () => {
