@@ -76,9 +76,13 @@ function summaryText(io: Io, played: readonly Played[], ms: number): string {
   const seconds = (ms / 1000).toFixed(1)
   const verdict =
     wrong.length === 0
-      ? green(`${played.length} scenarios in ${seconds} s, every verdict is the right one.`)
-      : red(`${wrong.length} of ${played.length} scenarios came out wrong: ${wrong.join(', ')}`)
+      ? green(`${counted(played.length)} in ${seconds} s, every verdict is the right one.`)
+      : red(`${wrong.length} of ${counted(played.length)} came out wrong: ${wrong.join(', ')}`)
   return `${bold(verdict)}\n${NEXT}`
+}
+
+function counted(scenarios: number): string {
+  return scenarios === 1 ? '1 scenario' : `${scenarios} scenarios`
 }
 
 function demoData(played: readonly Played[], ms: number): object {
