@@ -1,6 +1,6 @@
 import { type CallCost, REGEX, size, TRAVERSAL } from './cost.ts'
 import { Stop } from './frame.ts'
-import { type CelResult, sizeOf } from './values.ts'
+import { type CelResult, elementsOf, sizeOf } from './values.ts'
 
 /** Cost of a call plus that of the list it makes. */
 const LIST_RESULT = 11
@@ -12,9 +12,11 @@ const product =
 
 const resultSize: CallCost = (_args, result) => sizeOf(result) + LIST_RESULT
 
+/** A negative depth is an error at run time; counted as it is, it would pay for what comes after. */
 const flatten: CallCost = (args) => {
-  const depth = typeof args[1] === 'number' ? args[1] : 1
-  return depth * size(args, 0) + LIST_RESULT
+  const [, depth] = args
+  const levels = typeof depth === 'number' || typeof depth === 'bigint' ? Number(depth) : 1
+  return Math.max(0, levels) * size(args, 0) + LIST_RESULT
 }
 
 /** Running a pattern over a text: neither counts as empty. */
@@ -37,7 +39,8 @@ const pairwise: CallCost = (args) => {
 /** The list argument; cel-go's tracker ends the whole run when it is none (an error). */
 function listOf(args: readonly CelResult[]): readonly CelResult[] {
   const [list] = args
-  if (Array.isArray(list)) return list
+  const elements = list === undefined ? undefined : elementsOf(list)
+  if (elements !== undefined) return elements
   throw new Stop('evaluation', 'internal error: interface conversion: not a list')
 }
 
