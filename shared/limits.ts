@@ -54,6 +54,11 @@ export const CEL_PER_CALL_COST = 1_000_000
 export const CEL_POLICY_COST = 10_000_000
 /** CEL: cost of all match conditions of one policy for one request, the API server's matchConditions budget. */
 export const CEL_MATCH_CONDITIONS_COST = 2_500_000
+/**
+ * CEL: work of one evaluation that its cost does not pay for, steps of about a nanosecond. Some calls of cost 1 read a whole
+ * text; the API server relies on its deadline there, a synchronous evaluation needs a bound.
+ */
+export const CEL_MAX_UNPAID_STEPS = 1_000_000_000
 /** CEL: source of one expression, code points; cel-go's own parser limit. */
 export const CEL_MAX_EXPRESSION_CHARS = 100_000
 /** CEL: nesting of one expression; cel-go's own parser limit. */

@@ -3,12 +3,14 @@ import {
   CelError,
   type CelResult,
   type CelValue,
+  concatLists,
   Duration,
   double,
   INT_MAX,
   INT_MIN,
   isDouble,
   isInt,
+  isList,
   isMap,
   mapFind,
   normalInt,
@@ -70,7 +72,7 @@ export function add(a: CelValue, b: CelValue): CelResult {
     const sum = typeof a === 'number' && typeof b === 'number' ? exact(a + b) : undefined
     return sum ?? checkedInt(BigInt(a) + BigInt(b))
   }
-  if (Array.isArray(a)) return Array.isArray(b) ? concat(a, b) : unsupported('_+_')
+  if (isList(a)) return isList(b) ? concatLists(a, b) : unsupported('_+_')
   if (isDouble(a)) return isDouble(b) ? double(toNumber(a) + toNumber(b)) : unsupported('_+_')
   if (a instanceof Uint)
     return b instanceof Uint ? checkedUint(a.value + b.value) : unsupported('_+_')
@@ -79,11 +81,6 @@ export function add(a: CelValue, b: CelValue): CelResult {
   if (a instanceof Duration && b instanceof Duration) return checkedDuration(a.ns + b.ns)
   if (a instanceof Uint8Array && b instanceof Uint8Array) return concatBytes(a, b)
   return unsupported('_+_')
-}
-
-function concat(a: CelValue[], b: CelValue[]): CelValue[] {
-  if (a.length === 0) return b
-  return b.length === 0 ? a : a.concat(b)
 }
 
 function concatBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
@@ -172,7 +169,7 @@ export function relation(fn: string, holds: (order: number) => boolean) {
 
 /** `a in b`. */
 export function contains(a: CelValue, b: CelValue): CelResult {
-  if (Array.isArray(b)) {
+  if (isList(b)) {
     for (const element of b) if (equals(a, element)) return true
     return false
   }
@@ -182,7 +179,7 @@ export function contains(a: CelValue, b: CelValue): CelResult {
 /** `size(a)`. */
 export function size(a: CelValue): CelResult {
   if (typeof a === 'string') return runeCount(a)
-  if (Array.isArray(a) || a instanceof Uint8Array) return a.length
+  if (isList(a) || a instanceof Uint8Array) return a.length
   if (a instanceof Optional || !isMap(a)) return unsupported('size')
   return sizeOf(a)
 }

@@ -3,17 +3,22 @@ import type { Step } from './attribute.ts'
 import { type CallCost, one } from './cost.ts'
 import { equalResult, equals } from './equality.ts'
 import { type Frame, noSuchOverload } from './frame.ts'
-import { accepts, any, type Implementation, invoke } from './implementation.ts'
-import { CelError, type CelResult, type CelValue } from './values.ts'
+import { any, callWith, type Implementation, invoke } from './implementation.ts'
+import { CelError, type CelResult, type CelValue, isPlainMap, sizeOf } from './values.ts'
 
-type Unary = (a: CelValue) => CelResult
+type Unary = (a: CelValue, frame: Frame) => CelResult
 type Binary = (a: CelValue, b: CelValue) => CelResult
+
+/** `size(a)`; a large map's keys are listed once. */
+function sizeIn(a: CelValue, frame: Frame): CelResult {
+  return isPlainMap(a) ? frame.keysOf(a).length : arithmetic.size(a)
+}
 
 /** Operators and functions cel-go binds once for all their overloads, one argument. */
 export const UNARY: Readonly<Record<string, Unary>> = {
   '!_': arithmetic.not,
   '-_': arithmetic.negate,
-  size: arithmetic.size,
+  size: sizeIn,
 }
 
 /** The same, two arguments. */
@@ -37,7 +42,8 @@ export function unaryStep(run: Unary, arg: Step, cost: CallCost): Step {
   const flat = cost === one
   return (frame) => {
     const a = arg(frame)
-    const result = a instanceof CelError ? a : run(a)
+    const result = a instanceof CelError ? a : run(a, frame)
+    if (flat) frame.toilOver(a)
     frame.spend(flat ? 1 : cost([a], result))
     return result
   }
@@ -55,6 +61,9 @@ export function binaryStep(run: Binary, left: Step, right: Step, cost: CallCost)
   }
 }
 
+/** Steps it takes to list one key of a map. */
+const KEY_STEPS = 500
+
 /** What comparing two values costs. */
 export type EqualityCost = (a: CelResult, b: CelResult) => number
 
@@ -64,6 +73,7 @@ export function equalityStep(left: Step, right: Step, negated: boolean, cost: Eq
     const a = left(frame)
     const b = right(frame)
     const result = a instanceof CelError ? a : b instanceof CelError ? b : compared(a, b, negated)
+    if (isPlainMap(a) || isPlainMap(b)) frame.toil(KEY_STEPS * (sizeOf(a) + sizeOf(b)))
     frame.spend(cost(a, b))
     return result
   }
@@ -103,17 +113,23 @@ function unaryBound(impl: Implementation, arg: Step, cost: CallCost): Step {
   }
 }
 
+function tried(impl: Implementation, args: readonly CelValue[], frame: Frame): CelResult {
+  const result = callWith(impl, args, frame)
+  return result === undefined ? noSuchOverload(impl.fn) : result
+}
+
 function binaryBound(impl: Implementation, left: Step, right: Step, cost: CallCost): Step {
   const [guardA = any, guardB = any] = impl.args ?? []
   const flat = cost === one
   // The guards establish the types of the parameters.
   const call = impl.call as unknown as (a: CelValue, b: CelValue, frame: Frame) => CelResult
   const run = (a: CelValue, b: CelValue, frame: Frame) =>
-    guardA(a) && guardB(b) ? call(a, b, frame) : noSuchOverload(impl.fn)
+    guardA(a) && guardB(b) ? call(a, b, frame) : tried(impl, [a, b], frame)
   return (frame) => {
     const a = left(frame)
     const b = right(frame)
     const result = a instanceof CelError ? a : b instanceof CelError ? b : run(a, b, frame)
+    if (flat) frame.toilOver(a)
     frame.spend(flat ? 1 : cost([a, b], result))
     return result
   }
@@ -139,11 +155,23 @@ export function dispatchStep(
       }
       values.push(value)
     }
-    const chosen = candidates.find((candidate) => accepts(candidate, values))
-    const result = chosen === undefined ? noSuchOverload(fn) : invoke(chosen, values, frame)
+    const result = dispatched(fn, candidates, values, frame)
     frame.spend(cost(values, result))
     return result
   }
+}
+
+function dispatched(
+  fn: string,
+  candidates: readonly Implementation[],
+  args: readonly CelValue[],
+  frame: Frame,
+): CelResult {
+  for (const candidate of candidates) {
+    const result = callWith(candidate, args, frame)
+    if (result !== undefined) return result
+  }
+  return noSuchOverload(fn)
 }
 
 /** `a && b` or `a || b`: the deciding value ends it; an error is the result only when nothing decides. */

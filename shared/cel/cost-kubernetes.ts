@@ -14,6 +14,7 @@ import { extensionCost } from './cost-extension.ts'
 import {
   type CelResult,
   type CelValue,
+  isList,
   isMap,
   mapEntries,
   Opaque,
@@ -39,7 +40,7 @@ const FLAT =
 export function traversalCost(value: CelResult | undefined): number {
   if (typeof value === 'string') return Math.floor(utf8Length(value) * TRAVERSAL)
   if (value instanceof Uint8Array) return Math.floor(value.length * TRAVERSAL)
-  if (Array.isArray(value)) {
+  if (value !== undefined && isList(value)) {
     let sum = 0
     for (const element of value) sum += traversalCost(element)
     return sum

@@ -1,6 +1,7 @@
 import { JsonDouble } from '../json.ts'
 import {
   CelError,
+  type CelList,
   CelMap,
   CelObject,
   type CelResult,
@@ -8,6 +9,7 @@ import {
   compareBytes,
   compareStrings,
   Duration,
+  isList,
   isMap,
   Message,
   mapEntries,
@@ -27,7 +29,7 @@ export function equals(a: CelValue, b: CelValue): boolean {
   if (typeof b === 'string' || typeof b === 'boolean' || b === null) return false
   if (typeof a === 'number' && typeof b === 'number') return false
   if (isNumeric(a)) return isNumeric(b) && compareNumbers(a, b) === 0
-  if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b)
+  if (isList(a)) return isList(b) && equalLists(a, b)
   if (a instanceof CelMap || !(a instanceof CelObject || a instanceof Uint8Array)) {
     return isMap(a) && isMap(b) && equalMaps(a, b)
   }
@@ -45,11 +47,13 @@ export function equalResult(a: CelValue, b: CelValue): boolean | CelError {
   return new CelError('no such overload')
 }
 
-function equalLists(a: CelValue[], b: CelValue[]): boolean {
+function equalLists(a: CelList, b: CelList): boolean {
   if (a.length !== b.length) return false
-  for (let i = 0; i < a.length; i++) {
-    // Both indices are below both lengths.
-    if (!equals(a[i] as CelValue, b[i] as CelValue)) return false
+  let index = 0
+  for (const element of a) {
+    const other = Array.isArray(b) ? b[index] : b.at(index)
+    if (other === undefined || !equals(element, other)) return false
+    index++
   }
   return true
 }

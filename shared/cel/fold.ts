@@ -1,14 +1,6 @@
 import type { Step } from './attribute.ts'
 import type { Frame } from './frame.ts'
-import {
-  CelError,
-  type CelResult,
-  type CelValue,
-  isMap,
-  mapEntries,
-  mapKeys,
-  typeName,
-} from './values.ts'
+import { CelError, CelMap, type CelValue, isList, isMap, typeName } from './values.ts'
 
 /** What a comprehension runs over, and the slots of the frame's locals its variables have. */
 export interface Loop {
@@ -64,8 +56,8 @@ export function iterate(
   turn: () => boolean,
 ): CelError | undefined {
   const { locals } = frame
-  if (second !== undefined) return iterateTwo(locals, first, second, range, turn)
-  const elements = Array.isArray(range) ? range : isMap(range) ? mapKeys(range) : undefined
+  if (second !== undefined) return iterateTwo(frame, first, second, range, turn)
+  const elements = isList(range) ? range : isMap(range) ? keysOf(frame, range) : undefined
   if (elements === undefined) {
     return new CelError(`got '${typeName(range)}', expected iterable type`)
   }
@@ -76,22 +68,45 @@ export function iterate(
   return undefined
 }
 
+function* keysOfMap(map: CelMap): Generator<CelValue> {
+  for (const [key] of map.entries()) yield key
+}
+
+function keysOf(frame: Frame, map: CelMap | { [key: string]: CelValue }): Iterable<CelValue> {
+  return map instanceof CelMap ? keysOfMap(map) : frame.keysOf(map)
+}
+
+function* entriesOf(
+  frame: Frame,
+  map: CelMap | { [key: string]: CelValue },
+): Generator<[CelValue, CelValue]> {
+  if (map instanceof CelMap) yield* map.entries()
+  // Every key the map listed is its own.
+  else for (const key of frame.keysOf(map)) yield [key, map[key] as CelValue]
+}
+
 function iterateTwo(
-  locals: (CelResult | undefined)[],
+  frame: Frame,
   first: number,
   second: number,
   range: CelValue,
   turn: () => boolean,
 ): CelError | undefined {
-  const list = Array.isArray(range) ? range.entries() : undefined
-  const entries = list ?? (isMap(range) ? mapEntries(range) : undefined)
+  const list = isList(range) ? numbered(range) : undefined
+  const entries = list ?? (isMap(range) ? entriesOf(frame, range) : undefined)
   if (entries === undefined) {
     return new CelError(`unsupported comprehension range type: ${typeName(range)}`)
   }
+  const { locals } = frame
   for (const [key, value] of entries) {
     locals[first] = key
     locals[second] = value
     if (!turn()) break
   }
   return undefined
+}
+
+function* numbered(list: Iterable<CelValue>): Generator<[number, CelValue]> {
+  let index = 0
+  for (const element of list) yield [index++, element]
 }

@@ -1,6 +1,6 @@
-import { CEL_PER_CALL_COST } from '../limits.ts'
+import { CEL_MAX_UNPAID_STEPS, CEL_PER_CALL_COST } from '../limits.ts'
 import type { Budget, Host } from './types.ts'
-import { CelError, type CelResult } from './values.ts'
+import { CelError, type CelResult, type CelValue } from './values.ts'
 
 /** What the names of an expression stand for: plain JSON, a CEL value, or a thunk that gives one when first used. */
 export type Activation = Readonly<Record<string, unknown>>
@@ -13,6 +13,11 @@ export interface EvaluateOptions {
   /** Cost of this run alone; the API server's per-call limit when absent. */
   limit?: number
 }
+
+/** A JSON map with more keys than this has them listed once a run. */
+const LARGE_MAP = 256
+/** A text longer than this is worth counting when a call of flat cost reads it, characters. */
+const LONG_TEXT = 4096
 
 /** cel-go's text when a program passes its limit. */
 const LIMIT_MESSAGE = 'operation cancelled: actual cost limit exceeded'
@@ -49,6 +54,8 @@ export class Frame {
   #limit: number
   readonly #activation: Activation
   #thunks: Map<string, CelResult> | undefined
+  #keys: WeakMap<object, readonly string[]> | undefined
+  #toil = 0
 
   constructor(activation: Activation, slots: number, options: EvaluateOptions) {
     this.#activation = activation
@@ -74,6 +81,31 @@ export class Frame {
     this.#thunks ??= new Map()
     this.#thunks.set(name, made)
     return made
+  }
+
+  /** The keys of a JSON map. Those of a large one are kept for this run: loops ask for them at each turn, at next to no cost. */
+  keysOf(map: { [key: string]: CelValue }): readonly string[] {
+    const known = this.#keys?.get(map)
+    if (known !== undefined) return known
+    const keys = Object.keys(map)
+    if (keys.length > LARGE_MAP) {
+      this.#keys ??= new WeakMap()
+      this.#keys.set(map, keys)
+    }
+    return keys
+  }
+
+  /** Counts work that the cost does not pay for, in steps of about a nanosecond; past the bound the run is over. */
+  toil(steps: number): void {
+    this.#toil += steps
+    if (this.#toil > CEL_MAX_UNPAID_STEPS) {
+      throw new Stop('evaluation', 'the evaluation does far more work than its cost pays for')
+    }
+  }
+
+  /** Counts an argument that a call of flat cost reads through. */
+  toilOver(value: CelResult): void {
+    if (typeof value === 'string' && value.length > LONG_TEXT) this.toil(value.length)
   }
 
   /** Adds to the cost; past the limit the run is over. */

@@ -4,6 +4,7 @@ import {
   type CelMap,
   type CelResult,
   type CelValue,
+  Concat,
   Duration,
   isDouble,
   isInt,
@@ -96,6 +97,18 @@ export function invoke(impl: Implementation, args: readonly CelValue[], frame: F
   // The guards have established the parameter types.
   const call = impl.call as (...args: readonly (CelValue | Frame)[]) => CelResult
   return call(...args, frame)
+}
+
+/** The result of an implementation for these arguments: sums of lists are copied together where a list is wanted. */
+export function callWith(
+  impl: Implementation,
+  args: readonly CelValue[],
+  frame: Frame,
+): CelResult | undefined {
+  if (accepts(impl, args)) return invoke(impl, args, frame)
+  if (!args.some((arg) => arg instanceof Concat)) return undefined
+  const settled = args.map((arg) => (arg instanceof Concat ? arg.flat() : arg))
+  return accepts(impl, settled) ? invoke(impl, settled, frame) : undefined
 }
 
 /** True when every guard takes its argument. */

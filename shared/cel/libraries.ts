@@ -1,3 +1,4 @@
+import { coreLibrary, standardLibrary } from './core-library.ts'
 import type { Library } from './implementation.ts'
 import { authorizers } from './library/authorizer.ts'
 import { cidrs } from './library/cidr.ts'
@@ -6,30 +7,20 @@ import { formats } from './library/format.ts'
 import { specFormats } from './library/format-spec.ts'
 import { ips } from './library/ip.ts'
 import { jsonPatches } from './library/jsonpatch.ts'
-import { kubernetesLists, listExtension } from './library/lists.ts'
-import { mapInsert } from './library/maps.ts'
+import { listExtension } from './library/lists.ts'
 import { math } from './library/math.ts'
 import { namedFormats } from './library/named-formats.ts'
-import { optionals } from './library/optionals.ts'
 import { quantities } from './library/quantity.ts'
 import { kubernetesRegexes, regexExtension } from './library/regexes.ts'
 import { semvers } from './library/semver.ts'
 import { sets } from './library/sets.ts'
-import { conversions, members } from './library/std.ts'
 import { strings } from './library/strings.ts'
 import { urls } from './library/url.ts'
 
-/** What every environment has. */
-export const standardLibrary: Library = { ...conversions, ...members, ...optionals, ...mapInsert }
-
 /** Everything the API server's environment may call. */
 export const kubernetesLibrary: Library = {
-  ...standardLibrary,
-  ...strings,
+  ...coreLibrary,
   ...formats,
-  ...kubernetesLists,
-  ...listExtension,
-  ...sets,
   ...kubernetesRegexes,
   ...urls,
   ...ips,

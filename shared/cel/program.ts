@@ -1,7 +1,7 @@
 import type { Step } from './attribute.ts'
 import { type Activation, BudgetStop, type EvaluateOptions, Frame, Stop } from './frame.ts'
 import type { CheckedExpression, Evaluation } from './types.ts'
-import { CelError, type CelValue } from './values.ts'
+import { CelError, type CelValue, elementsOf } from './values.ts'
 
 /** The result of a program with its value still a CEL value; `toJson` turns it into JSON. */
 export type Outcome =
@@ -40,7 +40,9 @@ export class Program {
   #run(frame: Frame, nested = false): Outcome {
     try {
       const value = this.#step(frame)
-      if (!(value instanceof CelError)) return { kind: 'value', value, cost: frame.cost }
+      if (!(value instanceof CelError)) {
+        return { kind: 'value', value: elementsOf(value) ?? value, cost: frame.cost }
+      }
       const code = frame.pending ? 'pending' : 'evaluation'
       return { kind: 'error', message: value.message, code, cost: frame.cost }
     } catch (thrown) {

@@ -6,6 +6,7 @@ import {
   type CelValue,
   debugText,
   isDouble,
+  isList,
   isPlainMap,
   Message,
   ownField,
@@ -38,9 +39,10 @@ export function qualifyIfPresent(
   if (isPlainMap(object)) return typeof key === 'string' ? ownField(object, key) : undefined
   if (object instanceof LazyMap) return object.lookup(key, frame)
   if (object instanceof CelMap) return object.find(key)
-  if (Array.isArray(object)) {
+  if (isList(object)) {
     const index = listIndex(key)
-    return index instanceof CelError ? index : object[index]
+    if (index instanceof CelError) return index
+    return Array.isArray(object) ? object[index] : object.at(index)
   }
   if (object instanceof Message) return typeof key === 'string' ? object.fields.get(key) : undefined
   return undefined
@@ -55,9 +57,7 @@ export function testPresence(frame: Frame, object: CelValue, key: CelValue): boo
 /** cel-go's words for a key that is not there. */
 export function missing(object: CelValue, key: CelValue): CelError {
   return new CelError(
-    Array.isArray(object)
-      ? `index out of bounds: ${debugText(key)}`
-      : `no such key: ${debugText(key)}`,
+    isList(object) ? `index out of bounds: ${debugText(key)}` : `no such key: ${debugText(key)}`,
   )
 }
 

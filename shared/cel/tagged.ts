@@ -15,6 +15,7 @@ import {
   Duration,
   double,
   isDouble,
+  isList,
   Message,
   mapEntries,
   normalInt,
@@ -62,7 +63,7 @@ export function toTagged(value: CelValue): TaggedValue {
 function objectToTagged(value: CelValue & (object | null)): TaggedValue {
   if (value === null) return { null: true }
   if (value instanceof JsonDouble) return { double: doubleText(value.value) }
-  if (Array.isArray(value)) return { list: value.map(toTagged) }
+  if (isList(value)) return { list: Array.from(value, toTagged) }
   if (value instanceof Uint8Array) return { bytes: toBase64(value) }
   if (value instanceof CelMap || !(value instanceof CelObject)) {
     const entries = Array.from(mapEntries(value))

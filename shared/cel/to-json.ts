@@ -8,6 +8,7 @@ import {
   type CelValue,
   Duration,
   debugText,
+  isList,
   Message,
   mapEntries,
   Opaque,
@@ -32,7 +33,7 @@ export function toJson(value: CelValue): JsonValue | CelError {
 
 function objectToJson(value: CelValue & (object | null)): JsonValue | CelError {
   if (value === null || value instanceof JsonDouble) return value
-  if (Array.isArray(value)) return listToJson(value)
+  if (isList(value)) return listToJson(value)
   if (value instanceof Uint8Array) return toBase64(value)
   if (value instanceof CelMap || !(value instanceof CelObject)) return mapToJson(value)
   if (value instanceof Uint) return integer(value.value)
@@ -49,7 +50,7 @@ function integer(value: bigint): number | bigint {
   return Number.isSafeInteger(narrow) ? narrow : value
 }
 
-function listToJson(values: readonly CelValue[]): JsonValue | CelError {
+function listToJson(values: Iterable<CelValue>): JsonValue | CelError {
   const out: JsonValue[] = []
   for (const value of values) {
     const json = toJson(value)

@@ -111,6 +111,83 @@ export abstract class Opaque extends CelObject {
   }
 }
 
+/** Lists up to this many elements are copied when they are added, longer ones are kept as their two halves. */
+const COPIED = 64
+/** Longest list that is ever copied together, elements: more than any budget can pay for looking at. */
+const MAX_LIST = 10_000_000
+
+/**
+ * The sum of two long lists. Adding costs 1 whatever the lengths, so it must not copy: what reads the elements one by one
+ * walks the halves, and only what needs them all at once copies them together, once.
+ */
+export class Concat extends CelObject {
+  readonly type = 'list'
+  readonly length: number
+  readonly #left: CelList
+  readonly #right: CelList
+  #flat: CelValue[] | undefined
+
+  constructor(left: CelList, right: CelList) {
+    super()
+    this.#left = left
+    this.#right = right
+    this.length = left.length + right.length
+  }
+
+  /** The element at an index, or undefined. */
+  at(index: number): CelValue | undefined {
+    let list: CelList = this
+    let i = index
+    while (list instanceof Concat) {
+      if (list.#flat !== undefined) return list.#flat[i]
+      const { length }: CelList = list.#left
+      if (i < length) list = list.#left
+      else {
+        i -= length
+        list = list.#right
+      }
+    }
+    return list[i]
+  }
+
+  *[Symbol.iterator](): Generator<CelValue> {
+    const waiting: CelList[] = [this]
+    for (let list = waiting.pop(); list !== undefined; list = waiting.pop()) {
+      if (list instanceof Concat && list.#flat === undefined) waiting.push(list.#right, list.#left)
+      else yield* list instanceof Concat ? (list.#flat ?? []) : list
+    }
+  }
+
+  /** All elements in one array. */
+  flat(): CelValue[] {
+    if (this.length > MAX_LIST)
+      throw new RangeError(`a list of ${this.length} elements is too long`)
+    this.#flat ??= Array.from(this)
+    return this.#flat
+  }
+}
+
+/** A list as it comes: an array, or the sum of two lists. */
+export type CelList = CelValue[] | Concat
+
+/** True for a list. */
+export function isList(value: CelResult): value is CelList {
+  return Array.isArray(value) || value instanceof Concat
+}
+
+/** The elements of a list in one array; undefined when the value is no list. */
+export function elementsOf(value: CelResult): CelValue[] | undefined {
+  if (Array.isArray(value)) return value
+  return value instanceof Concat ? value.flat() : undefined
+}
+
+/** The sum of two lists. */
+export function concatLists(a: CelList, b: CelList): CelList {
+  if (a.length === 0) return b
+  if (b.length === 0) return a
+  return a.length + b.length > COPIED ? new Concat(a, b) : [...a, ...b]
+}
+
 /** A message literal such as `JSONPatch{op: "add"}`: its type name and the fields that were set. */
 export class Message extends CelObject {
   readonly type: string
@@ -338,7 +415,7 @@ export function utf8Length(text: string): number {
 /** cel-go's size of a value for cost: code points, bytes, entries; the size of what a present optional holds; else 1. */
 export function sizeOf(value: CelResult): number {
   if (typeof value === 'string') return runeCount(value)
-  if (Array.isArray(value)) return value.length
+  if (isList(value)) return value.length
   if (value instanceof CelMap) return value.size
   if (value instanceof Opaque) return value.size
   if (value instanceof Uint8Array) return value.length

@@ -2,6 +2,7 @@ import { JsonDouble } from '../json.ts'
 import {
   type CelValue,
   Duration,
+  isList,
   isMap,
   Message,
   mapSize,
@@ -17,7 +18,7 @@ export function isZero(value: CelValue): boolean {
   if (typeof value === 'number' || typeof value === 'bigint') return Number(value) === 0
   if (value instanceof JsonDouble) return value.value === 0
   if (value instanceof Uint) return value.value === 0n
-  if (Array.isArray(value) || value instanceof Uint8Array) return value.length === 0
+  if (isList(value) || value instanceof Uint8Array) return value.length === 0
   if (value instanceof Duration || value instanceof Timestamp) return value.ns === 0n
   if (value instanceof Optional) return value.value === undefined
   if (value instanceof Message) return value.fields.size === 0

@@ -48,8 +48,8 @@ export function uintToDouble(value: Uint): number | JsonDouble {
   return double(Number(value.value))
 }
 
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
-const HEX_FLOAT = /^([+-]?)0x([0-9a-f]*)\.?([0-9a-f]*)p([+-]?\d+)$/i
+const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
+const HEX_FLOAT = /^([+-]?)0x([0-9a-f]*)(?:\.([0-9a-f]*))?p([+-]?\d+)$/i
 const SPECIAL = /^([+-]?)(inf|infinity)$/i
 
 /** `double("1e3")`: what Go's ParseFloat takes; out of range is an error. */
@@ -89,17 +89,29 @@ export function doubleToUint(value: number | JsonDouble): CelResult {
   return new Uint(BigInt(Math.trunc(number)))
 }
 
+/** Digits of the largest uint. */
+const MAX_DIGITS = 20
+
+/** Decimal digits without leading zeros; undefined when there are too many for any integer, or anything else. */
+function significantDigits(text: string): string | undefined {
+  if (!/^\d+$/.test(text)) return undefined
+  const digits = text.replace(/^0+(?=.)/, '')
+  return digits.length > MAX_DIGITS ? undefined : digits
+}
+
 /** `int("-12")`: decimal digits with an optional sign. */
 export function stringToInt(text: string): CelResult {
-  if (!/^[+-]?\d+$/.test(text)) return conversionError('string', 'int')
-  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
+  const digits = significantDigits(text.replace(/^[+-]/, ''))
+  if (digits === undefined) return conversionError('string', 'int')
+  const value = BigInt(text.startsWith('-') ? `-${digits}` : digits)
   if (value < INT_MIN || value > INT_MAX) return conversionError('string', 'int')
   return normalInt(value)
 }
 
 /** `uint("12")`: decimal digits. */
 export function stringToUint(text: string): CelResult {
-  const value = /^\d+$/.test(text) ? BigInt(text) : -1n
+  const digits = significantDigits(text)
+  const value = digits === undefined ? -1n : BigInt(digits)
   return value < 0n || value > UINT_MAX ? conversionError('string', 'uint') : new Uint(value)
 }
 

@@ -3,6 +3,7 @@ import {
   type CelResult,
   type CelValue,
   Duration,
+  elementsOf,
   isDouble,
   isInt,
   isMap,
@@ -64,7 +65,8 @@ function text(value: CelValue): string {
   if (value instanceof Timestamp) return timestampToString(value)
   if (value instanceof Duration) return durationToString(value)
   if (value instanceof TypeValue) return value.name
-  if (Array.isArray(value)) return `[${value.map(text).join(', ')}]`
+  const elements = elementsOf(value)
+  if (elements !== undefined) return `[${elements.map(text).join(', ')}]`
   if (isMap(value)) {
     const entries = Array.from(mapEntries(value), ([key, entry]) => `${text(key)}: ${text(entry)}`)
     return `{${entries.sort().join(', ')}}`

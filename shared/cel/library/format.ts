@@ -4,6 +4,7 @@ import {
   type CelResult,
   type CelValue,
   Duration,
+  elementsOf,
   isDouble,
   isInt,
   isMap,
@@ -87,7 +88,8 @@ function nested(value: CelValue): string {
   if (value instanceof Timestamp) return `timestamp("${timestampToString(value)}")`
   if (value instanceof Duration) return `duration("${durationToString(value)}")`
   if (value instanceof TypeValue) return value.name
-  if (Array.isArray(value)) return `[${value.map(nested).join(', ')}]`
+  const elements = elementsOf(value)
+  if (elements !== undefined) return `[${elements.map(nested).join(', ')}]`
   if (isMap(value)) return nestedMap(value)
   return refuse(
     'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps',

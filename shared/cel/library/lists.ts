@@ -22,6 +22,7 @@ import {
   type CelResult,
   type CelValue,
   Duration,
+  elementsOf,
   double as toDouble,
   typeName,
   Uint,
@@ -97,8 +98,9 @@ function lastIndexOf(values: CelValue[], wanted: CelValue): number {
 }
 
 function includes(value: CelValue, wanted: CelValue): boolean {
-  if (!Array.isArray(value)) return equals(value, wanted)
-  return value.some((element) => equals(element, wanted))
+  const elements = elementsOf(value)
+  if (elements === undefined) return equals(value, wanted)
+  return elements.some((element) => equals(element, wanted))
 }
 
 function perType(
@@ -152,8 +154,9 @@ function flatten(values: CelValue[], depth: number | bigint): CelResult {
 function flattened(values: CelValue[], depth: number): CelValue[] {
   const out: CelValue[] = []
   for (const value of values) {
-    if (!Array.isArray(value) || depth === 0) out.push(value)
-    else for (const inner of flattened(value, depth - 1)) out.push(inner)
+    const elements = depth === 0 ? undefined : elementsOf(value)
+    if (elements === undefined) out.push(value)
+    else for (const inner of flattened(elements, depth - 1)) out.push(inner)
   }
   return out
 }

@@ -33,6 +33,8 @@ export class Quantity extends Opaque {
   }
 }
 
+/** Longest text that is read as a quantity, characters: digits beyond this many would cost far more than they are charged. */
+const MAX_TEXT = 10_000
 /** Decimal digits that surely fit an int64. */
 const MAX_DIGITS = 18
 const NANO = -9
@@ -69,13 +71,16 @@ export function parseQuantity(text: string): Quantity | CelError {
 }
 
 function parse(text: string): Quantity | CelError {
-  if (text === '') return new CelError(WRONG_FORMAT)
+  if (text === '' || text.length > MAX_TEXT) return new CelError(WRONG_FORMAT)
   const sign = text.startsWith('-') ? -1n : 1n
   const unsigned = text.replace(/^[+-]/, '').replace(/^0+/, '')
   if (unsigned === '') return new Quantity(0n, 0, true)
-  const parts = /^(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(unsigned)
-  if (parts === null) return new CelError(WRONG_FORMAT)
-  const [, whole = '', fraction = '', suffix = ''] = parts
+  // One after the other: a single pattern would try every place where the number could end.
+  const whole = /^\d*/.exec(unsigned)?.[0] ?? ''
+  const point = /^\.\d*/.exec(unsigned.slice(whole.length))?.[0] ?? ''
+  const fraction = point.slice(1)
+  const suffix = unsigned.slice(whole.length + point.length)
+  if (!/^[eEinumkKMGTP]*[-+]?\d*$/.test(suffix)) return new CelError(WRONG_FORMAT)
   const digits = { whole: whole || '0', fraction }
   const binary = Object.hasOwn(BINARY_SUFFIXES, suffix) ? BINARY_SUFFIXES[suffix] : undefined
   if (binary !== undefined) return binaryQuantity(sign, digits, binary)

@@ -22,6 +22,8 @@ export class Semver extends Opaque {
 }
 
 const UINT64 = 2n ** 64n
+/** Digits of the largest 64-bit number. */
+const MAX_DIGITS = 20
 const IDENTIFIERS = /^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*$/
 
 /** The version, or why the text is none: strictly three numbers, then `-` pre-release and `+` build identifiers. */
@@ -58,8 +60,12 @@ function parseNumber(text: string): bigint | CelError {
   if (/^0\d/.test(text)) {
     return new CelError(`Version number must not contain leading zeroes ${JSON.stringify(text)}`)
   }
-  const value = BigInt(text)
+  const value = text.length > MAX_DIGITS ? UINT64 : BigInt(text)
   return value < UINT64 ? value : new CelError(`Version number ${text} is out of range`)
+}
+
+function fitsUint64(digits: string): boolean {
+  return digits.length <= MAX_DIGITS && BigInt(digits) < UINT64
 }
 
 function identifiersFault(prerelease: string | undefined, build: string | undefined) {
@@ -67,7 +73,7 @@ function identifiersFault(prerelease: string | undefined, build: string | undefi
     if (!IDENTIFIERS.test(prerelease)) return `Invalid prerelease ${JSON.stringify(prerelease)}`
     for (const part of prerelease.split('.')) {
       if (/^0\d+$/.test(part)) return `Numeric prerelease must not have leading zeroes ${part}`
-      if (/^\d+$/.test(part) && BigInt(part) >= UINT64) return `Prerelease ${part} is out of range`
+      if (/^\d+$/.test(part) && !fitsUint64(part)) return `Prerelease ${part} is out of range`
     }
   }
   if (build !== undefined && !IDENTIFIERS.test(build)) {
