@@ -1,7 +1,6 @@
 import type { AdmissionRequest } from '../admission/types.ts'
-import { loadRegex } from '../cel/regex.ts'
 import { matchesConstraints } from '../policy/match.ts'
-import { needsRegex, type PreparedPolicy, preparePolicy } from '../policy/prepare.ts'
+import { loadRuntime, type PreparedPolicy, preparePolicy } from '../policy/prepare.ts'
 import type { CompiledPolicy } from '../policy/types.ts'
 import type { EngineCall } from './types.ts'
 
@@ -18,7 +17,7 @@ export function policiesFor(
   async function prepare(policy: CompiledPolicy): Promise<PreparedPolicy> {
     const known = prepared.get(policy)
     if (known !== undefined) return known
-    const made = preparePolicy(policy, needsRegex(policy) ? { regex: await loadRegex() } : {})
+    const made = preparePolicy(policy, await loadRuntime(policy))
     prepared.set(policy, made)
     return made
   }

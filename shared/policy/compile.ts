@@ -2,7 +2,6 @@ import type { Node } from '../cel/ast.ts'
 import { compile } from '../cel/compile.ts'
 import type { Environment } from '../cel/environment.ts'
 import { plan } from '../cel/plan.ts'
-import { loadRegex } from '../cel/regex.ts'
 import type { CheckedExpression, Issue, TypeName } from '../cel/types.ts'
 import {
   policyEnvironment,
@@ -11,7 +10,7 @@ import {
   UNSUPPORTED_NAMES,
 } from './environment.ts'
 import { type ExpressionRole, expressionsOf, type SourceExpression } from './expressions.ts'
-import { planOptions } from './prepare.ts'
+import { planOptions, runtimeFor } from './prepare.ts'
 import { type Faults, formatPath, isRecord, own, type Path } from './shape.ts'
 import type { PolicyFault } from './types.ts'
 
@@ -88,8 +87,7 @@ async function compileOne(
     return undefined
   }
   const { checked } = result
-  const regex = checked.needs.includes('regex') ? await loadRegex() : undefined
-  const planned = plan(checked, planOptions(regex))
+  const planned = plan(checked, planOptions(await runtimeFor([checked])))
   if (planned.ok) return checked
   return faults.add(path, planned.message, 'CEL_PROGRAM')
 }

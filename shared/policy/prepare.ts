@@ -1,6 +1,10 @@
-import { kyvernoLibrary } from '../cel/libraries.ts'
+import type { Node } from '../cel/ast.ts'
+import { coreLibrary } from '../cel/core-library.ts'
+import type { Library } from '../cel/implementation.ts'
 import { type PlanOptions, plan } from '../cel/plan.ts'
 import type { Program } from '../cel/program.ts'
+import { loadRegex } from '../cel/regex.ts'
+import { childrenOf } from '../cel/tree.ts'
 import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
 import { AdmissionError } from '../errors.ts'
 import { compileGlob, type Glob } from './glob.ts'
@@ -25,20 +29,45 @@ export interface PreparedPolicy {
   readonly attestors: Readonly<Record<string, AttestorValue>>
 }
 
-/** True when the policy cannot be prepared without a regex engine. */
-export function needsRegex(policy: CompiledPolicy): boolean {
-  return everyExpression(policy).some((expression) => expression.needs.includes('regex'))
+/** The parts of the CEL runtime that only some policies use, each loaded when the first such policy comes along. */
+export interface Runtime {
+  regex?: RegexEngine
+  /** Implementations beyond `coreLibrary`. */
+  library?: Library
+}
+
+/** The runtime a policy needs beside what is always there. */
+export function loadRuntime(policy: CompiledPolicy): Promise<Runtime> {
+  return runtimeFor(everyExpression(policy))
+}
+
+/** The runtime some expressions need beside what is always there. */
+export async function runtimeFor(expressions: readonly CheckedExpression[]): Promise<Runtime> {
+  const needsRegex = expressions.some(({ needs }) => needs.includes('regex'))
+  const needsLibrary = expressions.some(({ ast }) => !isCore(ast))
+  return {
+    ...(needsRegex ? { regex: await loadRegex() } : {}),
+    ...(needsLibrary ? { library: (await import('../cel/libraries.ts')).kyvernoLibrary } : {}),
+  }
+}
+
+/**
+ * True when every function that a tree may call is always there. Operators (`_+_`, `@in`) are no functions, and a call whose
+ * overload is open lists all that it may be.
+ */
+function isCore(node: Node): boolean {
+  const isFunction = node.k === 'call' && /^[A-Za-z]/.test(node.fn)
+  const overloads = isFunction ? (node.overloads ?? ['']) : []
+  return overloads.every((id) => Object.hasOwn(CORE, id)) && childrenOf(node).every(isCore)
 }
 
 /**
  * Plans every expression of a policy. Throws `CEL_PROGRAM` when one cannot be planned: impossible for a policy that came from
- * `loadPolicies`, unless the regex engine that `needsRegex` asks for is missing.
+ * `loadPolicies`, unless a part of the runtime that `loadRuntime` gives is missing.
  */
-export function preparePolicy(
-  policy: CompiledPolicy,
-  options: { regex?: RegexEngine } = {},
-): PreparedPolicy {
-  const program = (expression: CheckedExpression) => planned(policy, expression, options.regex)
+export function preparePolicy(policy: CompiledPolicy, runtime: Runtime = {}): PreparedPolicy {
+  const options = planOptions(runtime)
+  const program = (expression: CheckedExpression) => planned(policy, expression, options)
   return {
     policy,
     matchConditions: policy.matchConditions.map(({ name, expression }) => ({
@@ -69,13 +98,13 @@ export function preparePolicy(
   }
 }
 
-const IMPLEMENTATIONS = { ...kyvernoLibrary, ...IMAGE_LIBRARY }
+const CORE: Library = { ...coreLibrary, ...IMAGE_LIBRARY }
 
 /** What every expression of an image policy is planned with. */
-export function planOptions(regex: RegexEngine | undefined): PlanOptions {
+export function planOptions({ regex, library }: Runtime): PlanOptions {
   return {
     profile: 'kyverno',
-    implementations: IMPLEMENTATIONS,
+    implementations: library === undefined ? CORE : { ...library, ...IMAGE_LIBRARY },
     ...(regex === undefined ? {} : { regex }),
   }
 }
@@ -83,9 +112,9 @@ export function planOptions(regex: RegexEngine | undefined): PlanOptions {
 function planned(
   policy: CompiledPolicy,
   expression: CheckedExpression,
-  regex: RegexEngine | undefined,
+  options: PlanOptions,
 ): Program {
-  const result = plan(expression, planOptions(regex))
+  const result = plan(expression, options)
   if (result.ok) return result.program
   throw new AdmissionError(
     'CEL_PROGRAM',

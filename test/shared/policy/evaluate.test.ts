@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { AdmissionRequest } from '#shared/admission/types.ts'
-import { loadRegex } from '#shared/cel/regex.ts'
 import type { Host, HostAnswer, HostCall } from '#shared/cel/types.ts'
 import { CEL_PER_CALL_COST } from '#shared/limits.ts'
 import { type EvaluationResult, evaluate, matchConditions } from '#shared/policy/evaluate.ts'
 import { imagesOf } from '#shared/policy/images.ts'
-import { needsRegex, type PreparedPolicy, preparePolicy } from '#shared/policy/prepare.ts'
+import { loadRuntime, type PreparedPolicy, preparePolicy } from '#shared/policy/prepare.ts'
 import { subjectOf } from '#shared/policy/subject.ts'
 import type { CompiledPolicy } from '#shared/policy/types.ts'
 import { compiledPolicy, keyAttestor } from './documents.ts'
@@ -17,7 +16,7 @@ const TAGS = { validationConfigurations: { verifyDigest: false } }
 /** The policy as a function gets it: through JSON. */
 async function prepared(spec: object): Promise<PreparedPolicy> {
   const shipped: CompiledPolicy = JSON.parse(JSON.stringify(await compiledPolicy(spec)))
-  return preparePolicy(shipped, needsRegex(shipped) ? { regex: await loadRegex() } : {})
+  return preparePolicy(shipped, await loadRuntime(shipped))
 }
 
 /** A host that must not be asked. */
@@ -678,15 +677,26 @@ describe('host calls', () => {
 })
 
 describe('preparePolicy', () => {
-  test('asks for a regex engine only when an expression has a pattern', async () => {
-    expect(needsRegex(await compiledPolicy())).toBe(false)
-    expect(
-      needsRegex(
-        await compiledPolicy({
-          validations: [{ expression: '"a".matches(object.metadata.name)' }],
-        }),
-      ),
-    ).toBe(true)
+  test.each([
+    { name: 'an ordinary policy needs nothing more', expression: '"a" in ["a"]', parts: [] },
+    {
+      name: 'a pattern needs the regex engine',
+      expression: '"a".matches(object.kind)',
+      parts: ['regex'],
+    },
+    {
+      name: 'a function few policies use needs the library',
+      expression: 'isIP(object.kind)',
+      parts: ['library'],
+    },
+    {
+      name: 'both may be needed, also in a macro',
+      expression: '["a"].all(x, x.matches("a") && isQuantity(x))',
+      parts: ['library', 'regex'],
+    },
+  ])('$name', async ({ expression, parts }) => {
+    const policy = await compiledPolicy({ validations: [{ expression }] })
+    expect(Object.keys(await loadRuntime(policy)).sort()).toEqual(parts)
   })
 
   test('refuses a policy whose programs cannot be made', async () => {
