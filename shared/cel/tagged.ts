@@ -14,6 +14,8 @@ import {
   type CelValue,
   Duration,
   double,
+  INT_MAX,
+  INT_MIN,
   isDouble,
   isList,
   Message,
@@ -23,6 +25,7 @@ import {
   Optional,
   Timestamp,
   TypeValue,
+  UINT_MAX,
   Uint,
 } from './values.ts'
 
@@ -115,14 +118,22 @@ function text(read: (content: string) => CelValue | CelError | undefined): Reade
   return (content) => (typeof content === 'string' ? read(content) : undefined)
 }
 
-function integer(digits: string): bigint | undefined {
-  return /^-?\d+$/.test(digits) ? BigInt(digits) : undefined
+/** The number of at most 20 digits; undefined when it is none, or out of range. */
+function integer(digits: string, min: bigint, max: bigint): bigint | undefined {
+  if (!/^-?\d{1,20}$/.test(digits)) return undefined
+  const value = BigInt(digits)
+  return value >= min && value <= max ? value : undefined
+}
+
+function floating(digits: string): number | undefined {
+  const value = Number(digits)
+  return digits === '' || (Number.isNaN(value) && digits !== 'NaN') ? undefined : value
 }
 
 const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ['int', text((digits) => mapDefined(integer(digits), normalInt))],
-  ['uint', text((digits) => mapDefined(integer(digits), (value) => new Uint(value)))],
-  ['double', text((digits) => double(Number(digits)))],
+  ['int', text((digits) => mapDefined(integer(digits, INT_MIN, INT_MAX), normalInt))],
+  ['uint', text((digits) => mapDefined(integer(digits, 0n, UINT_MAX), (value) => new Uint(value)))],
+  ['double', text((digits) => mapDefined(floating(digits), double))],
   ['string', text((content) => content)],
   ['bytes', text((content) => fromBase64(content))],
   ['type', text((name) => new TypeValue(name))],

@@ -6,7 +6,7 @@ import { plan } from '#shared/cel/plan.ts'
 import { print } from '#shared/cel/print.ts'
 import type { Outcome } from '#shared/cel/program.ts'
 import { toTagged } from '#shared/cel/tagged.ts'
-import { isDyn, isOptional, type Type } from '#shared/cel/type.ts'
+import { DYN, isDyn, isOptional, type Type } from '#shared/cel/type.ts'
 import type {
   CheckedExpression,
   CompileResult,
@@ -15,7 +15,7 @@ import type {
   RegexEngine,
 } from '#shared/cel/types.ts'
 import { sameTree } from '#shared/cel/unexpand.ts'
-import { type CelValue, isMap, mapEntries, Optional, typeName } from '#shared/cel/values.ts'
+import { type CelValue, isList, isMap, mapEntries, Optional, typeName } from '#shared/cel/values.ts'
 
 /** Where expressions are compiled and run. */
 export interface Setting {
@@ -151,11 +151,8 @@ function conforms(value: CelValue, type: Type): boolean {
   }
   if (value === null) return type.kind === 'null' || !SCALAR.has(type.kind) || type.nullable
   if (type.kind === 'list') {
-    const [element] = type.params
-    return (
-      Array.isArray(value) &&
-      value.every((each) => element === undefined || conforms(each, element))
-    )
+    const [element = DYN] = type.params
+    return isList(value) && [...value].every((each) => conforms(each, element))
   }
   if (type.kind === 'map') {
     const [key, item] = type.params
