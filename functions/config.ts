@@ -1,4 +1,5 @@
 import { AdmissionError, type Fault, toAdmissionError } from '#shared/errors.ts'
+import type { KmsKey } from '#shared/ports.ts'
 import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import { parseRange } from './address.ts'
 import { CONFIG_SCHEMA, type ConfigDocument } from './config-schema.ts'
@@ -35,7 +36,7 @@ export interface Config {
   policies: string
   endpoint: string
   outcomes: {
-    key: { kind: 'kms'; reference: string } | { kind: 'secrets'; secrets: readonly SecretName[] }
+    key: { kind: 'kms'; key: KmsKey } | { kind: 'secrets'; secrets: readonly SecretName[] }
     lifetimeSeconds: number
     onMissing: 'verify' | 'deny'
   }
@@ -99,7 +100,7 @@ function toConfig(document: ConfigDocument): Config {
       key:
         key.kms === undefined
           ? { kind: 'secrets', secrets: key.secrets ?? [] }
-          : { kind: 'kms', reference: key.kms },
+          : { kind: 'kms', key: resolveKmsKey(key.kms, document.kms) },
     },
     registries: { ...registries, credentials: credentials.map(toSource) },
     clusters: document.clusters.map((cluster) => ({

@@ -3,7 +3,6 @@ import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import { kmsKeyRing, type RingSecret, secretKeyRing } from '#shared/outcome/keyring.ts'
 import type { KeyRing } from '#shared/outcome/types.ts'
 import type { FetchPort, KmsPort, LogPort } from '#shared/ports.ts'
-import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import type { Config } from './config.ts'
 import type { AwsCredentials } from './kms.ts'
 
@@ -93,7 +92,7 @@ export function keyRingFrom(config: Config, platform: Platform, kms: KmsPort): K
   const { key } = config.outcomes
   try {
     return key.kind === 'kms'
-      ? kmsKeyRing({ kms, key: resolveKmsKey(key.reference, config.kms) })
+      ? kmsKeyRing({ kms, key: key.key })
       : secretKeyRing(key.secrets.map(({ id, env }) => toSecret(id, env, platform.env)))
   } catch (thrown) {
     const cause = toAdmissionError(thrown, 'reading the sealing key')

@@ -56,7 +56,9 @@ function text(io: Io, { deployment, policies, clusters, bundles }: BuildData): s
   const { bold, dim } = io.colors
   const head = `deployment ${deployment.slice(0, 12)}: ${counted(policies, 'policy', 'policies')}, ${counted(clusters, 'cluster', 'clusters')}`
   const rows = bundles.map((bundle) => row(io, bundle))
-  return `${bold(head)}\n${rows.join('')}${dim('start: loaded at the start; all: every chunk; KMS: the KMS client, loaded when first needed')}\n`
+  const size = kilobytes(bundles[0]?.deploymentBytes ?? 0)
+  const legend = `start: loaded at the start; all: every chunk; KMS: its client, loaded when first needed; the deployment adds ${size}`
+  return `${bold(head)}\n${rows.join('')}${dim(legend)}\n`
 }
 
 function row(

@@ -7,11 +7,13 @@ import { packageRoot } from './package.ts'
 /** What is built: two Lambda functions and one Worker with both phases. */
 export type BundleName = 'lambda/mutate' | 'lambda/validate' | 'worker'
 
-/** One bundle as it was written. Sizes are bytes of minified code. */
+/** One bundle as it was written. Sizes are bytes of minified code, without the deployment. */
 export interface BundleReport {
   name: BundleName
   /** The module to start with. */
   entry: string
+  /** The deployment in it, bytes. */
+  deploymentBytes: number
   /** What is loaded at the start. */
   eagerBytes: number
   /** Everything but the KMS client. */
@@ -36,6 +38,8 @@ const ENTRIES: Readonly<Record<BundleName, string>> = {
   worker: 'worker.ts',
 }
 const KMS_CLIENT = '@aws-sdk/client-kms'
+/** What esbuild calls the virtual module. */
+const DEPLOYMENT_MODULE = 'countersign:deployment'
 
 const ROOT = packageRoot()
 
@@ -140,9 +144,7 @@ export const workerCrypto: Plugin = {
   },
 }
 
-function measure({
-  outputs,
-}: Metafile): Pick<BundleReport, 'eagerBytes' | 'ownBytes' | 'totalBytes'> {
+function measure({ outputs }: Metafile): Omit<BundleReport, 'name' | 'entry'> {
   const start = Object.keys(outputs).find((file) => path.basename(file) === 'index.mjs') ?? ''
   const isKms = (file: string) => outputs[file]?.entryPoint?.includes(KMS_CLIENT) ?? false
   const bytesOf = (follow: (kind: string, file: string) => boolean) => {
@@ -154,9 +156,15 @@ function measure({
     }
     return [...reached].reduce((sum, file) => sum + (outputs[file]?.bytes ?? 0), 0)
   }
+  // It is in what is loaded at the start, and so in all three.
+  const deploymentBytes = Object.values(outputs).reduce(
+    (sum, { inputs }) => sum + (inputs[DEPLOYMENT_MODULE]?.bytesInOutput ?? 0),
+    0,
+  )
   return {
-    eagerBytes: bytesOf((kind) => kind !== 'dynamic-import'),
-    ownBytes: bytesOf((_, file) => !isKms(file)),
-    totalBytes: bytesOf(() => true),
+    deploymentBytes,
+    eagerBytes: bytesOf((kind) => kind !== 'dynamic-import') - deploymentBytes,
+    ownBytes: bytesOf((_, file) => !isKms(file)) - deploymentBytes,
+    totalBytes: bytesOf(() => true) - deploymentBytes,
   }
 }

@@ -84,7 +84,10 @@ describe('parseConfig', () => {
         },
       ],
     })
-    expect(config.outcomes.key).toEqual({ kind: 'kms', reference: 'awskms:///alias/seal' })
+    expect(config.outcomes.key).toEqual({
+      kind: 'kms',
+      key: { keyId: 'alias/seal', region: 'eu-central-1' },
+    })
     expect(config.registries.credentials).toEqual([
       { kind: 'basic', host: 'ghcr.io', usernameEnv: 'USER_NAME', passwordEnv: 'PASS_WORD' },
       { kind: 'docker-config', dockerConfigEnv: 'DOCKER_CONFIG_JSON' },

@@ -62,6 +62,7 @@ describe('compare', () => {
   const fits: BundleReport = {
     name: 'lambda/validate',
     entry: 'x',
+    deploymentBytes: 1000,
     eagerBytes: 150_000,
     ownBytes: 1e6,
     totalBytes: 2e6,
