@@ -25,7 +25,15 @@ export function demoCommand(cli: Cli): Command {
 }
 
 async function demo(io: Io, options: DemoOptions): Promise<ExitCode> {
-  const scenarios = chosenScenarios(options.scenario)
+  return playScenarios(io, chosenScenarios(options.scenario), options)
+}
+
+/** Plays scenarios on a stage of their own and prints them. 1 when any verdict is not the right one. */
+export async function playScenarios(
+  io: Io,
+  scenarios: readonly Scenario[],
+  options: Pick<DemoOptions, 'output' | 'verbose'>,
+): Promise<ExitCode> {
   const started = performance.now()
   const stage = await openStage()
   try {
@@ -56,7 +64,7 @@ async function playAll(
   io: Io,
   stage: Stage,
   scenarios: readonly Scenario[],
-  options: DemoOptions,
+  options: Pick<DemoOptions, 'output' | 'verbose'>,
 ): Promise<Played[]> {
   const layout: Layout = { columns: io.columns, verbose: options.verbose === true }
   const played: Played[] = []

@@ -3,6 +3,7 @@ import { isJsonObject } from '#shared/json.ts'
 
 /** What makes one Pod of the demo differ from another. */
 export interface PodFields {
+  /** A name that ends in `-` is only the beginning of one: `generateName`. */
   name: string
   image: string
   namespace?: string
@@ -14,14 +15,12 @@ export const NAMESPACE = 'shop'
 
 /** A Pod as a developer writes it. */
 export function pod({ name, image, namespace = NAMESPACE, annotations }: PodFields): JsonObject {
+  const named: JsonObject = name.endsWith('-') ? { generateName: name } : { name }
+  const metadata = { ...named, namespace, ...(annotations === undefined ? {} : { annotations }) }
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: {
-      name,
-      namespace,
-      ...(annotations === undefined ? {} : { annotations }),
-    },
+    metadata,
     spec: { containers: [{ name: 'app', image }] },
   }
 }

@@ -1,6 +1,15 @@
 import type { JsonObject } from '#shared/admission/types.ts'
 import { labelsOf, pod, withLabel } from './pod.ts'
-import { admitted, callOf, denied, offline, pinned, type Scenario, unsigned } from './scenario.ts'
+import {
+  admitted,
+  callOf,
+  denied,
+  offline,
+  pinned,
+  type Scenario,
+  sealCounts,
+  unsigned,
+} from './scenario.ts'
 
 /** An ordinary day: what is signed gets in, what is not stays out, and what a policy only reports is reported. */
 export const ROUTINE: readonly Scenario[] = [
@@ -34,6 +43,25 @@ export const ROUTINE: readonly Scenario[] = [
       const admission = await stage.create(pod({ name: 'second', image: image.reference }))
       const sent = `another Pod with ${image.reference}, now that both functions are warm`
       return [{ sent, admission, checks: [admitted(admission), offline(admission, 'validate')] }]
+    },
+  },
+  {
+    name: 'generated-name',
+    title: 'A name that is made up between the phases does not break the seal',
+    async run(stage) {
+      const image = await stage.image('generated', 'release')
+      const admission = await stage.create(pod({ name: 'generated-', image: image.reference }))
+      const sent = `Pod with ${image.reference} and generateName: generated-`
+      const names = [callOf(admission, 'mutate'), callOf(admission, 'validate')].map(
+        (call) => call?.request.name,
+      )
+      const madeUp = names[0] === undefined && /^generated-[a-z0-9]{5}$/.test(names[1] ?? '')
+      const checks = [
+        admitted(admission),
+        { what: 'only validate knows the name', holds: madeUp },
+        sealCounts(admission),
+      ]
+      return [{ sent, admission, checks }]
     },
   },
   {

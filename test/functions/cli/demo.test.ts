@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { imagesOf } from '#functions/cli/demo/pod.ts'
-import { type Played, play } from '#functions/cli/demo/scenario.ts'
+import { imagesOf, pod } from '#functions/cli/demo/pod.ts'
+import { admitted, type Played, play, type Scenario } from '#functions/cli/demo/scenario.ts'
 import { SCENARIOS } from '#functions/cli/demo/scenarios.ts'
 import { openStage, type Stage } from '#functions/cli/demo/stage.ts'
+import { playScenarios } from '#functions/cli/demo.ts'
 import type { Admission, WebhookCall } from '#functions/local/apiserver.ts'
-import { countersign } from './harness.ts'
+import { countersign, recorder } from './harness.ts'
 
 let stage: Stage
 
@@ -42,6 +43,7 @@ const OUTCOMES: Readonly<Record<string, readonly Outcome[]>> = {
   signed: [{ allowed: true, phases: both, seal: /^open$/ }],
   bundle: [{ allowed: true, phases: both, seal: /^open$/ }],
   sealed: [{ allowed: true, phases: both, seal: /^open$/, validate: { registry: 0, KMS: 0 } }],
+  'generated-name': [{ allowed: true, phases: both, seal: /^open$/ }],
   reinvoked: [{ allowed: true, phases: ['mutate', 'reinvoke', 'validate'], seal: /^open$/ }],
   unsigned: [{ allowed: false, phases: both, message: unsigned('unsigned') }],
   'wrong-key': [{ allowed: false, phases: both, message: unsigned('foreign') }],
@@ -212,6 +214,24 @@ describe('countersign demo', () => {
         },
       ],
     })
+  })
+
+  test('a verdict that is not the right one is marked, and the exit code is 1', async () => {
+    const wrong: Scenario = {
+      name: 'wrong',
+      title: 'An unsigned image is admitted',
+      async run(on) {
+        const image = await on.image('wrong', 'nobody')
+        const admission = await on.create(pod({ name: 'wrong', image: image.reference }))
+        return [{ sent: 'unsigned Pod', admission, checks: [admitted(admission)] }]
+      },
+    }
+    const { io, ran } = recorder()
+    expect(await playScenarios(io, [wrong], { output: 'text' })).toBe(1)
+    expect(ran.out).toMatch(/^✗ wrong {2}An unsigned image is admitted/m)
+    expect(ran.out).toMatch(/^ {2}✗ {9}admitted$/m)
+    expect(ran.out).toMatch(/^1 of 1 scenario came out wrong: wrong$/m)
+    expect(ran.err).toBe('')
   })
 
   test('a scenario that does not exist is bad usage, and the answer names those that do', async () => {

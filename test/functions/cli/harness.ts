@@ -1,18 +1,18 @@
 import picocolors from 'picocolors'
 import { run } from '#functions/cli/index.ts'
-import type { Io } from '#functions/cli/io.ts'
+import type { ExitCode, Io } from '#functions/cli/io.ts'
 
 /** What a command line did. */
 export interface Ran {
-  code: number
+  code: ExitCode
   out: string
   err: string
 }
 
-/** Runs one command line in this process, without colours and in an 100-column terminal. */
-export async function countersign(args: readonly string[], io: Partial<Io> = {}): Promise<Ran> {
+/** An Io without colours in an 100-column terminal, and what is printed on it. */
+export function recorder(changes: Partial<Io> = {}): { io: Io; ran: Omit<Ran, 'code'> } {
   const ran = { out: '', err: '' }
-  const code = await run(args, {
+  const io: Io = {
     out: (text) => {
       ran.out += text
     },
@@ -23,7 +23,17 @@ export async function countersign(args: readonly string[], io: Partial<Io> = {})
     colors: picocolors.createColors(false),
     columns: 100,
     signal: new AbortController().signal,
-    ...io,
-  })
+    ...changes,
+  }
+  return { io, ran }
+}
+
+/** Runs one command line in this process. */
+export async function countersign(
+  args: readonly string[],
+  changes: Partial<Io> = {},
+): Promise<Ran> {
+  const { io, ran } = recorder(changes)
+  const code = await run(args, io)
   return { code, ...ran }
 }
