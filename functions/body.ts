@@ -33,6 +33,7 @@ export async function readBody(
   // Cancelling makes the pending read come back as the end of the stream.
   const stop = () => void reader?.cancel().catch(() => undefined)
   signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
   try {
     for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
       if (length < maxBytes) chunks.push(part.value.subarray(0, maxBytes - length))
