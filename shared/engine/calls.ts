@@ -6,13 +6,25 @@ import type { FactSet } from '../outcome/facts.ts'
 import type { CompiledPolicy } from '../policy/types.ts'
 import type { Verification } from '../signature/types.ts'
 
-/** What is known of one (image, attestor) pair in this request. */
-export type Settled = Verification | { status: 'sealed' }
+/**
+ * What is known of one (image, attestor) pair in this request. `uncovered`: the seal does not say, and only the seal may be asked.
+ */
+export type Settled = Verification | { status: 'sealed' } | { status: 'uncovered' }
 
 /** One thing to find out: a signature by one attestor, or the data of an image. */
 export type Question =
   | { kind: 'signature'; policy: CompiledPolicy; image: string; attestor: string }
   | { kind: 'data'; image: string }
+
+/** Whether signatures that could not be checked are left out of a count, or counted as if they were good. */
+export type Bound = 'low' | 'high'
+
+export interface LedgerOptions {
+  /** True when only the seal may answer (`onMissing: deny`). */
+  sealedOnly: boolean
+  /** The policies whose counts may be too low without admitting anything: see `moreNeverHurts`. */
+  lenient: ReadonlySet<CompiledPolicy>
+}
 
 /** Everything the host calls of one request have asked and learned. Lives as long as the request. */
 export class CallLedger {
@@ -22,13 +34,12 @@ export class CallLedger {
   readonly #attempted = new Set<string>()
   readonly #verified = new Set<string>()
   readonly #facts: FactSet
-  /** True when calls outside the seal are answered at once with "no" instead of being made. */
-  readonly #sealedOnly: boolean
+  readonly #options: LedgerOptions
   #asked = 0
 
-  constructor(facts: FactSet, options: { sealedOnly: boolean }) {
+  constructor(facts: FactSet, options: LedgerOptions) {
     this.#facts = facts
-    this.#sealedOnly = options.sealedOnly
+    this.#options = options
   }
 
   /** Questions asked since the last call of this method. */
@@ -58,21 +69,16 @@ export class CallLedger {
   }
 
   /**
-   * Answers one host call of a policy from what is known, or notes what must be found out and answers `pending`.
-   * Of signatures that could not be checked beside others that verified, `assumedGood` count as good; `seen` collects them, one
-   * entry for each answer that rests on any.
+   * Answers one host call of a policy from what is known, or notes what must be found out and answers `pending`. What could not
+   * be found out is an error, except that a lenient policy gets the count without it, or with it under `high`, where another
+   * signature verified; `seen` collects what such an answer rests on.
    */
-  answer(
-    policy: CompiledPolicy,
-    call: HostCall,
-    assumedGood: number,
-    seen: Inconclusive[][],
-  ): HostAnswer {
+  answer(policy: CompiledPolicy, call: HostCall, bound: Bound, seen: Inconclusive[]): HostAnswer {
     const [image, attestors] = call.args
     if (typeof image !== 'string') return failure(`${call.name}: the image is not a string`)
     switch (call.name) {
       case 'verifyImageSignatures':
-        return this.#signatureCount(policy, image, attestors, assumedGood, seen)
+        return this.#signatureCount(policy, image, attestors, bound, seen)
       case 'getImageData':
         return this.#imageData(image)
       default:
@@ -84,83 +90,69 @@ export class CallLedger {
     policy: CompiledPolicy,
     image: string,
     attestors: JsonValue | undefined,
-    assumedGood: number,
-    seen: Inconclusive[][],
+    bound: Bound,
+    seen: Inconclusive[],
   ): HostAnswer {
-    if (!Array.isArray(attestors)) return failure('verifyImageSignatures: attestors is not a list')
-    const names: string[] = []
-    const unknown: Inconclusive[] = []
-    let count = 0
-    let pending = false
-    for (const attestor of attestors) {
-      if (typeof attestor !== 'string' || !policy.attestors.some((a) => a.name === attestor)) {
-        return failure('verifyImageSignatures: the list holds something that is not an attestor')
-      }
-      names.push(attestor)
-      const settled = this.#lookUp(policy, image, attestor)
-      if (settled === undefined) pending = true
-      else if (settled.status === 'inconclusive') {
-        unknown.push({ image, attestor, error: settled.error })
-      } else if (settled.status !== 'rejected') count++
+    const names = attestorsOf(policy, attestors)
+    if (names === undefined) {
+      return failure('verifyImageSignatures: the attestors are not a list of attestors')
     }
-    if (pending) {
-      return this.#asked > MAX_HOST_CALLS
-        ? failure(`more than ${MAX_HOST_CALLS} signature checks for one request`)
-        : { kind: 'pending' }
-    }
+    const found = names.map((attestor) => this.#lookUp(policy, image, attestor))
+    if (found.includes('too many')) return TOO_MANY
+    if (found.includes('pending')) return { kind: 'pending' }
     this.#record(policy, image, names)
+    const count = found.filter(isGood).length
+    const isLenient = this.#options.lenient.has(policy)
+    if (found.some(isUncovered) && !isLenient) return failure(uncovered(image))
+    const unknown = unknownOf(image, names, found)
     if (unknown.length === 0) return { kind: 'value', value: count }
-    // With none that verified, "could not tell" is an error of its own, which only `||` and the like can outvote.
-    if (count === 0) return failure(`could not verify ${describe(unknown)}`)
-    seen.push(unknown)
-    return { kind: 'value', value: count + Math.min(assumedGood, unknown.length) }
+    if (count === 0 || !isLenient) return failure(`could not verify ${describe(unknown)}`)
+    seen.push(...unknown)
+    return { kind: 'value', value: bound === 'low' ? count : count + unknown.length }
   }
 
-  #lookUp(policy: CompiledPolicy, image: string, attestor: string): Settled | undefined {
+  #lookUp(policy: CompiledPolicy, image: string, attestor: string): Found {
     const key = signatureKey(policy, image, attestor)
     const known = this.#signatures.get(key)
     if (known !== undefined) return known
     if (this.#facts.has(policy.hash, 'verifyImageSignatures', image, attestor)) {
-      const sealed: Settled = { status: 'sealed' }
-      this.#signatures.set(key, sealed)
-      return sealed
+      this.#signatures.set(key, { status: 'sealed' })
+      return { status: 'sealed' }
     }
-    if (this.#sealedOnly) {
-      const rejected: Settled = {
-        status: 'rejected',
-        reason: 'not covered by the sealed outcomes of the mutate phase',
-        candidates: [],
-      }
-      this.#signatures.set(key, rejected)
-      return rejected
+    if (this.#options.sealedOnly) {
+      this.#signatures.set(key, { status: 'uncovered' })
+      return { status: 'uncovered' }
     }
-    this.#asked++
-    this.#pending.set(key, { kind: 'signature', policy, image, attestor })
-    return undefined
+    return this.#ask(key, { kind: 'signature', policy, image, attestor })
   }
 
   #imageData(image: string): HostAnswer {
     const known = this.#data.get(image)
-    if (known === undefined) {
-      if (this.#sealedOnly) return failure(`getImageData: ${image} is not covered by the seal`)
-      this.#asked++
-      this.#pending.set(`data|${image}`, { kind: 'data', image })
-      return { kind: 'pending' }
-    }
-    return known instanceof Error
-      ? failure(`failed to get imagedata: ${known.message}`)
-      : { kind: 'value', value: known }
+    if (known instanceof Error) return failure(`failed to get imagedata: ${known.message}`)
+    if (known !== undefined) return { kind: 'value', value: known }
+    if (this.#options.sealedOnly) return failure(uncovered(image))
+    const asked = this.#ask(`data|${image}`, { kind: 'data', image })
+    return asked === 'pending' ? { kind: 'pending' } : TOO_MANY
   }
 
-  /** Evidence counts real successes only, whichever bound is being tried; it never goes back (specs 3.9). */
+  /** Beyond the bound nothing is asked any more: the same call gets the same answer in every round. */
+  #ask(key: string, question: Question): 'pending' | 'too many' {
+    if (this.#pending.has(key)) return 'pending'
+    if (this.#asked >= MAX_HOST_CALLS) return 'too many'
+    this.#asked++
+    this.#pending.set(key, question)
+    return 'pending'
+  }
+
+  /** Evidence counts real successes only, whichever bound is tried; it never goes back (specs 3.9). */
   #record(policy: CompiledPolicy, image: string, attestors: readonly string[]): void {
     if (attestors.length === 0) return
     this.#attempted.add(image)
-    const proven = attestors.some((attestor) => {
-      const status = this.signature(policy, image, attestor)?.status
-      return status === 'verified' || status === 'sealed'
+    const isProven = attestors.some((attestor) => {
+      const settled = this.signature(policy, image, attestor)
+      return settled !== undefined && isGood(settled)
     })
-    if (proven) this.#verified.add(image)
+    if (isProven) this.#verified.add(image)
   }
 }
 
@@ -171,12 +163,58 @@ export interface Inconclusive {
   error: AdmissionError
 }
 
-/** Inconclusive checks for a message: each image and attestor once, with its fault. */
+/** Inconclusive checks for a message: the first few, each once, with their faults. */
 export function describe(unknown: readonly Inconclusive[]): string {
-  const told = unknown.map(
-    ({ image, attestor, error }) => `image ${image}, attestor ${attestor}: ${error.message}`,
+  const told = new Set(
+    unknown.map(
+      ({ image, attestor, error }) => `image ${image}, attestor ${attestor}: ${error.message}`,
+    ),
   )
-  return [...new Set(told)].join('; ')
+  const shown = [...told].slice(0, MAX_DESCRIBED)
+  return [...shown, ...(told.size > shown.length ? [`${told.size - shown.length} more`] : [])].join(
+    '; ',
+  )
+}
+
+/** Checks that one message describes. The cause is mostly the same for all of them. */
+const MAX_DESCRIBED = 3
+
+type Found = Settled | 'pending' | 'too many'
+
+const TOO_MANY = failure(`more than ${MAX_HOST_CALLS} checks of images for one request`)
+
+/** Why the strict hand-over has no answer about an image. */
+export function uncovered(image: string): string {
+  return `image ${image} is not covered by the sealed outcomes of the mutate phase`
+}
+
+function isGood(found: Found): boolean {
+  return typeof found === 'object' && (found.status === 'verified' || found.status === 'sealed')
+}
+
+function isUncovered(found: Found): boolean {
+  return typeof found === 'object' && found.status === 'uncovered'
+}
+
+function unknownOf(
+  image: string,
+  names: readonly string[],
+  found: readonly Found[],
+): Inconclusive[] {
+  return found.flatMap((settled, index) =>
+    typeof settled === 'object' && settled.status === 'inconclusive'
+      ? [{ image, attestor: names[index] ?? '', error: settled.error }]
+      : [],
+  )
+}
+
+function attestorsOf(policy: CompiledPolicy, list: JsonValue | undefined): string[] | undefined {
+  if (!Array.isArray(list)) return undefined
+  const names = list.filter(
+    (name): name is string =>
+      typeof name === 'string' && policy.attestors.some((attestor) => attestor.name === name),
+  )
+  return names.length === list.length ? names : undefined
 }
 
 function signatureKey(policy: CompiledPolicy, image: string, attestor: string): string {

@@ -1,9 +1,17 @@
 import type { Host } from '../cel/types.ts'
+import { unreachable } from '../errors.ts'
 import { MAX_SETTLE_ROUNDS } from '../limits.ts'
 import { type EvaluationResult, evaluate, matchConditions } from '../policy/evaluate.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { Subject } from '../policy/subject.ts'
-import { type CallLedger, describe, type Inconclusive } from './calls.ts'
+import {
+  type Bound,
+  type CallLedger,
+  describe,
+  type Inconclusive,
+  type Settled,
+  uncovered,
+} from './calls.ts'
 import type { Inquiry } from './inquiry.ts'
 
 /** A signature check that did not help, and why: for the people who read the denial. */
@@ -47,8 +55,8 @@ export function applyConditions(policies: readonly PreparedPolicy[], subject: Su
 }
 
 /**
- * Evaluates the policies to their end. Each round runs every policy that still waits, then everything they asked for is found out
- * together, at most `MAX_SETTLE_ROUNDS` times. Never throws.
+ * Evaluates the policies to their end. Each of at most `MAX_SETTLE_ROUNDS` rounds runs every policy that still waits; between two
+ * rounds everything they asked for is found out together. Never throws.
  */
 export async function evaluateAll(
   policies: readonly PreparedPolicy[],
@@ -57,15 +65,14 @@ export async function evaluateAll(
   inquiry: Inquiry,
 ): Promise<Finding[]> {
   const findings = new Map<PreparedPolicy, Finding>()
-  for (let round = 0; round < MAX_SETTLE_ROUNDS; round++) {
+  for (let round = 1; ; round++) {
     for (const prepared of policies) {
       if (findings.has(prepared)) continue
       const found = evaluateOnce(prepared, subject, ledger)
       if (found !== undefined) findings.set(prepared, found)
     }
-    const questions = ledger.takePending()
-    if (findings.size === policies.length) break
-    await inquiry.settle(questions, ledger)
+    if (findings.size === policies.length || round === MAX_SETTLE_ROUNDS) break
+    await inquiry.settle(ledger.takePending(), ledger)
   }
   return policies.map((prepared) => {
     const found = findings.get(prepared)
@@ -75,30 +82,24 @@ export async function evaluateAll(
 }
 
 /**
- * One evaluation, or undefined while it waits. Where signatures could not be checked beside others that verified, the policy is
- * evaluated for every number of them that may be good: only what it says for all of them is an answer, so that nothing is
- * admitted because something went wrong.
+ * One evaluation, or undefined while it waits. Only of a policy whose result more signatures cannot turn from a pass are those that
+ * could not be checked left out of a count, so a pass is one. Anything else must be said with them counted as good, too: otherwise
+ * the answer is that it cannot be told.
  */
 function evaluateOnce(
   prepared: PreparedPolicy,
   subject: Subject,
   ledger: CallLedger,
 ): Finding | undefined {
-  const seen: Inconclusive[][] = []
-  const run = (assumedGood: number) =>
-    evaluate(prepared, subject, hostOf(prepared, ledger, assumedGood, seen))
-  const first = run(0)
-  if (first.status === 'pending') return undefined
-  for (let assumedGood = 1; assumedGood <= mostUnknown(seen); assumedGood++) {
-    const { status } = run(assumedGood)
-    if (status === 'pending') return undefined
-    if (status !== first.status) return undecided(prepared, first, ledger, seen.flat())
-  }
-  return toFinding(prepared, first, ledger)
-}
-
-function mostUnknown(seen: readonly Inconclusive[][]): number {
-  return seen.reduce((most, unknown) => Math.max(most, unknown.length), 0)
+  const seen: Inconclusive[] = []
+  const low = evaluate(prepared, subject, hostOf(prepared, ledger, 'low', seen))
+  if (low.status === 'pending') return undefined
+  if (seen.length === 0 || low.status === 'pass') return toFinding(prepared, low, ledger)
+  const high = evaluate(prepared, subject, hostOf(prepared, ledger, 'high', seen))
+  if (high.status === 'pending') return undefined
+  return high.status === low.status
+    ? toFinding(prepared, low, ledger)
+    : undecided(prepared, low, ledger, seen)
 }
 
 function undecided(
@@ -116,10 +117,10 @@ function undecided(
 function hostOf(
   prepared: PreparedPolicy,
   ledger: CallLedger,
-  assumedGood: number,
-  seen: Inconclusive[][],
+  bound: Bound,
+  seen: Inconclusive[],
 ): Host {
-  return (call) => ledger.answer(prepared.policy, call, assumedGood, seen)
+  return (call) => ledger.answer(prepared.policy, call, bound, seen)
 }
 
 function toFinding(
@@ -143,14 +144,27 @@ function reasonsOf(
   for (const image of images) {
     for (const { name } of policy.attestors) {
       const settled = ledger.signature(policy, image, name)
-      if (settled?.status === 'rejected') {
-        reasons.push({ image, attestor: name, reason: settled.reason })
-      } else if (settled?.status === 'inconclusive') {
-        reasons.push({ image, attestor: name, reason: settled.error.message })
-      }
+      const reason = settled && reasonOf(settled, image)
+      if (reason !== undefined) reasons.push({ image, attestor: name, reason })
     }
   }
   return reasons
+}
+
+function reasonOf(settled: Settled, image: string): string | undefined {
+  switch (settled.status) {
+    case 'verified':
+    case 'sealed':
+      return undefined
+    case 'rejected':
+      return settled.reason
+    case 'inconclusive':
+      return settled.error.message
+    case 'uncovered':
+      return uncovered(image)
+    default:
+      return unreachable(settled)
+  }
 }
 
 function imagesIn(result: EvaluationResult): readonly string[] {

@@ -5,6 +5,7 @@ import { Cache } from '../cache.ts'
 import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { annotationPatch, type OutcomeAnnotations } from '../outcome/annotation.ts'
 import type { KeyRing } from '../outcome/types.ts'
+import { moreNeverHurts } from '../policy/counts.ts'
 import { decide } from '../policy/decide.ts'
 import { subjectOf } from '../policy/subject.ts'
 import type { CompiledPolicy } from '../policy/types.ts'
@@ -42,6 +43,7 @@ export interface EngineOptions {
  */
 export function createImagePolicyEngine(options: EngineOptions): ImagePolicyEngine {
   const select = policiesFor(options.policies)
+  const lenient = new Set(options.policies.filter(moreNeverHurts))
   const verified: InquiryOptions['verified'] = new Cache()
   const inquiryFor = ({ cluster, signal }: EngineCall) =>
     new Inquiry({ cluster, signal, live: options.live, verified, now: options.now })
@@ -74,7 +76,7 @@ export function createImagePolicyEngine(options: EngineOptions): ImagePolicyEngi
       options.now(),
       options.outcomes.lifetimeMs,
     )
-    const ledger = new CallLedger(handOver.facts, { sealedOnly: false })
+    const ledger = new CallLedger(handOver.facts, { sealedOnly: false, lenient })
     const evaluated = await evaluateAll(applied.policies, subjectOf(pinned), ledger, inquiry)
     const findings = requireEvidence([...applied.findings, ...evaluated], ledger)
     const sealed = await sealFindings(findings, pinned, call, { ...options, ledger, handOver })
@@ -102,7 +104,7 @@ export function createImagePolicyEngine(options: EngineOptions): ImagePolicyEngi
     const covered = policies.filter(
       (policy) => !missing.some(({ prepared }) => prepared === policy),
     )
-    const ledger = new CallLedger(handOver.facts, { sealedOnly: isStrict })
+    const ledger = new CallLedger(handOver.facts, { sealedOnly: isStrict, lenient })
     const evaluated = await evaluateAll(covered, subject, ledger, inquiry)
     const findings = requireEvidence([...settled, ...missing, ...evaluated], ledger)
     const ruling = decide(toResults(findings))

@@ -1,0 +1,231 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Live } from '#shared/engine/inquiry.ts'
+import { AdmissionError } from '#shared/errors.ts'
+import type { RegistrySession } from '#shared/registry/types.ts'
+import type { Verification } from '#shared/signature/types.ts'
+import {
+  admit,
+  callFor,
+  createWorld,
+  type KeyName,
+  podWith,
+  policyText,
+  requestFor,
+  START,
+  type World,
+} from '#test/fakes/world.ts'
+
+/** Attacks on the whole flow. Every row is one that must not get an image in. */
+
+let world: World
+beforeAll(async () => {
+  world = await createWorld()
+})
+afterAll(() => world.close())
+beforeEach(() => {
+  world.registry.faults.clear()
+  world.registry.requests.length = 0
+  world.clock.now = START
+})
+
+const UNPINNED =
+  '  validationConfigurations: {mutateDigest: false, verifyDigest: false, required: false}'
+const KEYS: KeyName[] = ['release', 'audit', 'other']
+const PINNED = (name: string) => `registry.example/${name}@sha256:${'a'.repeat(64)}`
+
+type Answer = 'yes' | 'no' | 'unknown'
+
+/** A registry where every image exists, and a verifier that says of (image, attestor) what it is told to. */
+function knowing(answerFor: (image: string, attestor: string) => Answer): Partial<{
+  live: () => Promise<Live>
+}> {
+  const session = {
+    calls: 0,
+    resolve: async (reference) => ({
+      reference,
+      repository: { host: 'registry.example', repository: reference.repository },
+      descriptor: { mediaType: '', digest: `sha256:${'a'.repeat(64)}`, size: 1 },
+    }),
+  } as Partial<RegistrySession> as RegistrySession
+  const verdicts: Record<Answer, Verification> = {
+    yes: { status: 'verified', signer: 'somebody', candidates: [] },
+    no: { status: 'rejected', reason: 'no signature', candidates: [] },
+    unknown: {
+      status: 'inconclusive',
+      error: new AdmissionError('KMS_UNAVAILABLE', 'KMS is down'),
+      candidates: [],
+    },
+  }
+  const live: Live = {
+    registry: { session: () => session },
+    verifier: {
+      kmsCalls: 0,
+      verifyImage: async ({ reference }, { name }) =>
+        verdicts[answerFor(reference.repository, name)],
+    },
+  }
+  return { live: async () => live }
+}
+
+/** The verdict on a Pod of the images `app` and `sidecar` under one validation. */
+async function verdictOf(
+  expression: string,
+  answerFor: (image: string, attestor: string) => Answer,
+): Promise<{ allowed: boolean; message: string | undefined }> {
+  const validations = `    - expression: >-\n        ${expression}`
+  const text = policyText(world.keys, { attestors: KEYS, validations, spec: UNPINNED })
+  const engine = await world.engine([text], knowing(answerFor))
+  const pod = podWith([PINNED('app'), PINNED('sidecar')])
+  const { allowed, status } = await engine.validate(requestFor(pod), callFor())
+  return { allowed, message: status?.message }
+}
+
+const A = `verifyImageSignatures(images.containers[0], [attestors.release, attestors.audit, attestors.other])`
+const B = `verifyImageSignatures(images.containers[1], [attestors.release, attestors.audit, attestors.other])`
+const each = (term: string) =>
+  `images.containers.all(i, ${term.replaceAll('#', 'verifyImageSignatures(i, [attestors.release, attestors.audit, attestors.other])')})`
+
+describe('a signature that could not be checked', () => {
+  /** `release` verifies, `audit` cannot be told, `other` did not sign. */
+  const half = (_: string, attestor: string): Answer =>
+    attestor === 'release' ? 'yes' : attestor === 'audit' ? 'unknown' : 'no'
+
+  test.each([
+    { name: 'is not needed beside one that is enough', expression: each('# > 0') },
+    {
+      name: 'is not needed in a map either',
+      expression: `images.containers.map(i, verifyImageSignatures(i, [attestors.release, attestors.audit])).all(e, e > 0)`,
+    },
+    { name: 'is outvoted by ||', expression: `true || ${A} == 0` },
+  ])('$name', async ({ expression }) => {
+    expect(await verdictOf(expression, half)).toEqual({ allowed: true, message: undefined })
+  })
+
+  test.each([
+    { name: 'none of these keys', expression: `${A} == 0` },
+    { name: 'fewer than two', expression: each('# < 2') },
+    { name: 'exactly one', expression: each('# == 1') },
+    { name: 'not two', expression: each('# != 2') },
+    { name: 'no more than one, from the other side', expression: each('1 >= #') },
+    {
+      name: 'a negation',
+      expression: `!images.containers.exists(i, verifyImageSignatures(i, [attestors.release, attestors.audit]) > 1)`,
+    },
+    { name: 'two images alike', expression: `${A} == ${B}` },
+    { name: 'one image no better than the other', expression: `${A} >= ${B}` },
+    { name: 'a condition of a ternary', expression: `${A} > 1 ? false : true` },
+    { name: 'a count as an index', expression: `[false, true, false, false][${A}]` },
+    {
+      name: 'a count of images',
+      expression: `images.containers.filter(i, verifyImageSignatures(i, [attestors.release, attestors.audit]) > 1).size() == 0`,
+    },
+    {
+      name: 'exactly one image',
+      expression: `${each('# > 0')} && !images.containers.exists_one(i, verifyImageSignatures(i, [attestors.release, attestors.audit]) > 1)`,
+    },
+    { name: 'membership in a list', expression: each('# in [1]') },
+    { name: 'a text', expression: each('string(#) == "1"') },
+    { name: 'arithmetic', expression: each('2 - # > 0') },
+  ])('never lets "$name" pass', async ({ expression }) => {
+    const { allowed, message } = await verdictOf(expression, half)
+    expect(allowed).toBe(false)
+    expect(message).toMatch(
+      /^Policy signed error: failed to evaluate policy: (could not verify image|.*composited variable)/,
+    )
+  })
+
+  test('counts like a bad one where even a good one would not do', async () => {
+    expect(await verdictOf(each('# > 2'), half)).toEqual({
+      allowed: false,
+      message: 'Policy signed failed: CEL expression validation failed at index 0',
+    })
+  })
+
+  test('never passes a policy that some outcome of the check would have failed', async () => {
+    const comparison = fc
+      .tuple(
+        fc.constantFrom(A, B, `verifyImageSignatures(images.containers[0], [attestors.audit])`),
+        fc.constantFrom('>', '>=', '<', '<=', '==', '!='),
+        fc.constantFrom('0', '1', '2', '3', B),
+      )
+      .map((parts) => `(${parts.join(' ')})`)
+    const { expression } = fc.letrec<{ expression: string }>((tie) => ({
+      expression: fc.oneof(
+        { maxDepth: 2 },
+        comparison,
+        tie('expression').map((inner) => `!${inner}`),
+        fc
+          .tuple(tie('expression'), fc.constantFrom('&&', '||'), tie('expression'))
+          .map((parts) => `(${parts.join(' ')})`),
+        fc
+          .tuple(tie('expression'), tie('expression'), tie('expression'))
+          .map(([a, b, c]) => `(${a} ? ${b} : ${c})`),
+        comparison.map(
+          (term) => `images.containers.all(i, ${term.replaceAll('images.containers[0]', 'i')})`,
+        ),
+        comparison.map(
+          (term) => `images.containers.exists(i, ${term.replaceAll('images.containers[0]', 'i')})`,
+        ),
+      ),
+    }))
+    const answers = fc.array(fc.constantFrom<Answer>('yes', 'no', 'unknown'), {
+      minLength: 6,
+      maxLength: 6,
+    })
+    const lookIn = (table: readonly Answer[]) => (image: string, attestor: string) =>
+      table[(image === 'app' ? 0 : 3) + KEYS.indexOf(attestor as KeyName)] ?? 'no'
+    await fc.assert(
+      fc.asyncProperty(expression, answers, async (source, table) => {
+        if (!(await verdictOf(source, lookIn(table))).allowed) return
+        for (const possible of outcomes(table)) {
+          expect((await verdictOf(source, lookIn(possible))).allowed).toBe(true)
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+})
+
+/** Every way in which what is unknown may turn out. */
+function outcomes(table: readonly Answer[]): Answer[][] {
+  return table.reduce<Answer[][]>(
+    (rows, answer) =>
+      rows.flatMap((row) =>
+        (answer === 'unknown' ? (['yes', 'no'] as const) : [answer]).map((each) => [...row, each]),
+      ),
+    [[]],
+  )
+}
+
+describe('under the strict hand-over (onMissing: deny)', () => {
+  const strict = { outcomes: { onMissing: 'deny', lifetimeMs: 120_000 } } as const
+
+  test('what the seal does not cover is no proof that nobody signed', async () => {
+    const good = await world.push('strict/good', ['release'])
+    const banned = await world.push('strict/banned', ['release', 'other'])
+    const validations = `    - expression: >-
+        images.containers.all(i, verifyImageSignatures(i, [attestors.other]) == 0)
+      message: images of the banned key stay out`
+    const spec = '  validationConfigurations: {required: false}'
+    const text = policyText(world.keys, { attestors: ['other'], validations, spec })
+    const engine = await world.engine([text], strict)
+    const { validated } = await admit(engine, podWith([good.tagged]), {
+      between: (object) => ({
+        ...object,
+        spec: { containers: [{ name: 'c0', image: banned.pinned }] },
+      }),
+    })
+    expect(validated.status?.message).toBe(
+      `Policy signed error: failed to evaluate policy: image ${banned.pinned} is not covered by the sealed outcomes of the mutate phase`,
+    )
+  })
+
+  test('a policy of any of two keys is satisfied by the one that is sealed', async () => {
+    const good = await world.push('strict/any', ['release'])
+    const text = policyText(world.keys, { attestors: ['release', 'audit'] })
+    const engine = await world.engine([text], strict)
+    const { validated } = await admit(engine, podWith([good.tagged]))
+    expect(validated.allowed).toBe(true)
+  })
+})
