@@ -64,6 +64,7 @@ async function bundle(
     format: 'esm',
     minify: true,
     target: 'es2022',
+    charset: 'utf8',
     outExtension: { '.js': '.mjs' },
     chunkNames: '[name]-[hash]',
     legalComments: 'external',
