@@ -19,11 +19,18 @@ export function toResults(findings: readonly Finding[]): PolicyResult[] {
   }))
 }
 
-/** Why signatures did not count, one warning each: the policy's own message says what it wants, not what was found. */
+/**
+ * Why signatures did not count, one warning each: the policy's own message says what it wants, not what was found. The reason
+ * comes first, because a long warning loses its end. Policies that only audit stay silent.
+ */
 export function warningsOf(findings: readonly Finding[]): string[] {
-  const reasons = findings.flatMap((finding) => (finding.status === 'pass' ? [] : finding.reasons))
-  const texts = reasons.map(
-    ({ image, attestor, reason }) => `image ${image}, attestor ${attestor}: ${reason}`,
+  const told = findings.filter(({ status, prepared }) => {
+    return status !== 'pass' && prepared.policy.validationActions.some((name) => name !== 'Audit')
+  })
+  const texts = told.flatMap(({ reasons }) =>
+    reasons.map(
+      ({ image, attestor, reason }) => `${reason} (attestor ${attestor}, image ${image})`,
+    ),
   )
   return [...new Set(texts)].slice(0, MAX_REASON_WARNINGS)
 }

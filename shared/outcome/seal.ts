@@ -115,5 +115,5 @@ function framed(part: string): [Bytes, Bytes] {
 }
 
 function refusal(problem: string): AdmissionError {
-  return new AdmissionError('SIGNATURE_MALFORMED', `the seal does not count: ${problem}`)
+  return new AdmissionError('SIGNATURE_MALFORMED', problem)
 }

@@ -61,7 +61,7 @@ function open(
 
 const refused = (problem: string): Opened => ({
   status: 'refused',
-  reason: `the seal does not count: ${problem}`,
+  reason: problem,
 })
 const FOREIGN = refused('it was not made by us for this object')
 
