@@ -163,6 +163,11 @@ const REGISTRIES = {
           host: { ...HOST, description: 'The registry, such as ghcr.io or index.docker.io.' },
           usernameEnv: ENV_NAME,
           passwordEnv: ENV_NAME,
+          tokenHost: {
+            ...HOST,
+            description:
+              'Where the token service of this registry is, if at a host of its own; the login is sent there too.',
+          },
           dockerConfigEnv: {
             ...ENV_NAME,
             description: 'Variable that holds a docker config.json (or .dockerconfigjson).',

@@ -13,7 +13,7 @@ export interface SecretName {
 
 /** Where a registry login comes from. */
 export type CredentialSource =
-  | { kind: 'basic'; host: string; usernameEnv: string; passwordEnv: string }
+  | { kind: 'basic'; host: string; usernameEnv: string; passwordEnv: string; tokenHost?: string }
   | { kind: 'docker-config'; dockerConfigEnv: string }
 
 /** One cluster that may call. */
@@ -111,8 +111,8 @@ function toConfig(document: ConfigDocument): Config {
 }
 
 function toSource(entry: ConfigDocument['registries']['credentials'][number]): CredentialSource {
-  const { host = '', usernameEnv = '', passwordEnv = '', dockerConfigEnv } = entry
-  return dockerConfigEnv === undefined
-    ? { kind: 'basic', host, usernameEnv, passwordEnv }
-    : { kind: 'docker-config', dockerConfigEnv }
+  const { host = '', usernameEnv = '', passwordEnv = '', tokenHost, dockerConfigEnv } = entry
+  if (dockerConfigEnv !== undefined) return { kind: 'docker-config', dockerConfigEnv }
+  const basic = { kind: 'basic', host, usernameEnv, passwordEnv } as const
+  return tokenHost === undefined ? basic : { ...basic, tokenHost }
 }

@@ -26,6 +26,7 @@ export function createLive(config: Config, platform: Platform, kms: KmsPort): Li
       credentials: registryCredentials(config.registries.credentials, platform.env),
       plainHttpHosts: config.registries.plainHttp,
       allowedHosts: config.registries.allow ?? [],
+      tokenHosts: tokenHosts(config.registries.credentials),
     }),
     verifier: createVerifier({ now, kms: createKmsKeys({ port: kms, now, ...config.kms }) }),
   }
@@ -36,6 +37,16 @@ function registryCredentials(
   env: Environment,
 ): CredentialsPort {
   return credentialsFrom(sources.flatMap((source) => entriesOf(source, env)))
+}
+
+function tokenHosts(sources: readonly CredentialSource[]): Record<string, readonly string[]> {
+  return Object.fromEntries(
+    sources.flatMap((source) =>
+      source.kind === 'basic' && source.tokenHost !== undefined
+        ? [[source.host, [source.tokenHost]] as const]
+        : [],
+    ),
+  )
 }
 
 function entriesOf(source: CredentialSource, env: Environment): readonly CredentialEntry[] {

@@ -69,6 +69,7 @@ describe('parseConfig', () => {
         plainHttp: ['localhost:5000'],
         credentials: [
           { host: 'ghcr.io', usernameEnv: 'USER_NAME', passwordEnv: 'PASS_WORD' },
+          { host: 'r.example', usernameEnv: 'U', passwordEnv: 'P', tokenHost: 'auth.example' },
           { dockerConfigEnv: 'DOCKER_CONFIG_JSON' },
         ],
       },
@@ -90,6 +91,13 @@ describe('parseConfig', () => {
     })
     expect(config.registries.credentials).toEqual([
       { kind: 'basic', host: 'ghcr.io', usernameEnv: 'USER_NAME', passwordEnv: 'PASS_WORD' },
+      {
+        kind: 'basic',
+        host: 'r.example',
+        usernameEnv: 'U',
+        passwordEnv: 'P',
+        tokenHost: 'auth.example',
+      },
       { kind: 'docker-config', dockerConfigEnv: 'DOCKER_CONFIG_JSON' },
     ])
     expect(config.clusters[0]).toMatchObject({
