@@ -74,26 +74,6 @@ export function apiHost(reference: Pick<ImageReference, 'registry'>): string {
   return reference.registry === DOCKER_HUB ? DOCKER_HUB_API : reference.registry.toLowerCase()
 }
 
-/**
- * Every string a glob may be about when it is about this image: as written, with the registry and tag Kyverno's mutate
- * phase fills in (`docker.io/nginx:latest`, without `library/`), and the full name under both names of Docker Hub.
- */
-export function normalForms(reference: ImageReference): string[] {
-  const { text, registry, repository, tag, digest } = reference
-  const suffix = `${tagSuffix(tag)}${digestSuffix(digest)}`
-  const forms = [text]
-  if (registry === DOCKER_HUB) {
-    const short = repository.startsWith('library/')
-      ? repository.slice('library/'.length)
-      : repository
-    for (const host of [DOCKER_HUB_ALIAS, DOCKER_HUB]) {
-      forms.push(`${host}/${repository}${suffix}`)
-      if (!short.includes('/')) forms.push(`${host}/${short}${suffix}`)
-    }
-  } else forms.push(`${registry}/${repository}${suffix}`)
-  return [...new Set(forms)]
-}
-
 /** The tag is behind the last colon, unless a slash follows: then that colon is before a port. */
 function splitTag(text: string, name: string): { base: string; tag: string | undefined } {
   const colon = name.lastIndexOf(':')

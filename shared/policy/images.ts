@@ -1,8 +1,7 @@
 import { Program } from '../cel/program.ts'
 import type { Budget } from '../cel/types.ts'
-import { AdmissionError } from '../errors.ts'
-import { normalForms, parseReference } from '../image/reference.ts'
-import { CEL_POLICY_COST, MAX_IMAGES } from '../limits.ts'
+import { plainSpellings, spellings } from '../image/spelling.ts'
+import { CEL_POLICY_COST, MAX_IMAGES, MAX_REFERENCE_CHARS } from '../limits.ts'
 import type { Glob } from './glob.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import type { Subject } from './subject.ts'
@@ -30,9 +29,9 @@ export function imagesOf(prepared: PreparedPolicy, subject: Subject): ImagesResu
 }
 
 /**
- * Whether a policy is about an image. A glob matches the reference as written or in one of its normal forms, so that `nginx` is the
- * same image for `docker.io/*` in both phases; an expression sees the reference as written. Matching more can
- * only mean that more is verified.
+ * Whether a policy is about an image. A glob matches the reference in any of its spellings, an expression as it is written and in
+ * its plain spellings, so that nobody gets around a policy by writing `GHCR.IO` or `:443`, and an image is the same before and after
+ * it is pinned. Matching more can only mean that more is verified; a text too long to be a reference is every policy's.
  */
 export function matchesImage(
   prepared: PreparedPolicy,
@@ -88,11 +87,13 @@ function filter(
 /** One reference that matches is enough; an error counts only when none does. */
 function match(prepared: PreparedPolicy, image: string, spent: Budget): ImageMatch {
   const { references } = prepared
-  if (references.length === 0) return { status: 'ok', matched: true }
-  const forms = formsOf(image)
+  if (references.length === 0 || image.length > MAX_REFERENCE_CHARS) {
+    return { status: 'ok', matched: true }
+  }
+  const texts = { all: spellings(image), plain: plainSpellings(image) }
   let error: string | undefined
   for (const reference of references) {
-    const result = matchesReference(reference, image, forms, spent)
+    const result = matchesReference(reference, texts, spent)
     if (result === true) return { status: 'ok', matched: true }
     if (result !== false) error ??= result
   }
@@ -104,23 +105,17 @@ function match(prepared: PreparedPolicy, image: string, spent: Budget): ImageMat
 /** True, false, or why it cannot be told. */
 function matchesReference(
   reference: Glob | Program,
-  image: string,
-  forms: readonly string[],
+  texts: { all: readonly string[]; plain: readonly string[] },
   spent: Budget,
 ): boolean | string {
-  if (!(reference instanceof Program)) return forms.some((form) => reference.matches(form))
-  const result = reference.evaluate({ ref: image }, { budget: spent })
-  return result.kind === 'error' ? result.message : result.value === true
-}
-
-/** What is not a reference has no normal form. */
-function formsOf(image: string): readonly string[] {
-  try {
-    return normalForms(parseReference(image))
-  } catch (error) {
-    if (error instanceof AdmissionError) return [image]
-    throw error
+  if (!(reference instanceof Program)) return texts.all.some((text) => reference.matches(text))
+  let error: string | undefined
+  for (const ref of texts.plain) {
+    const result = reference.evaluate({ ref }, { budget: spent })
+    if (result.kind === 'error') error ??= result.message
+    else if (result.value === true) return true
   }
+  return error ?? false
 }
 
 function isStrings(value: unknown): value is string[] {

@@ -229,3 +229,88 @@ describe('under the strict hand-over (onMissing: deny)', () => {
     expect(validated.allowed).toBe(true)
   })
 })
+
+describe('another spelling of an image', () => {
+  const D = `@sha256:${'a'.repeat(64)}`
+  const reference = (kind: 'glob' | 'expression', text: string) => ({
+    name: text,
+    spec: `  matchImageReferences:\n    - ${kind}: >-\n        ${text}`,
+  })
+  const glob = (text: string) => reference('glob', text)
+  const expression = (text: string) => reference('expression', text)
+
+  test.each([
+    { rule: glob('ghcr.io/acme/*'), image: `GHCR.IO/acme/app:1${D}` },
+    { rule: glob('ghcr.io/acme/*'), image: `ghcr.io:443/acme/app:1${D}` },
+    { rule: glob('ghcr.io/acme/*'), image: `Ghcr.Io:443/acme/app:1${D}` },
+    { rule: glob('ghcr.io:443/acme/*'), image: `ghcr.io/acme/app:1${D}` },
+    { rule: glob('ghcr.io/acme/app'), image: `ghcr.io/acme/app:latest${D}` },
+    { rule: glob('ghcr.io/acme/app:latest'), image: `ghcr.io/acme/app${D}` },
+    { rule: glob('ghcr.io/acme/app:1'), image: `ghcr.io/acme/app:1${D}` },
+    { rule: glob('docker.io/*'), image: `nginx:1${D}` },
+    { rule: glob('docker.io/*'), image: `org/app:1${D}` },
+    { rule: glob('docker.io/nginx*'), image: `library/nginx:1${D}` },
+    { rule: glob('docker.io/*'), image: `index.docker.io/org/app:1${D}` },
+    { rule: glob('docker.io/*'), image: `registry-1.docker.io/org/app:1${D}` },
+    { rule: glob('docker.io/*'), image: `registry.hub.docker.com/org/app:1${D}` },
+    { rule: glob('docker.io/*'), image: `docker.io:443/org/app:1${D}` },
+    { rule: glob('docker.io/*'), image: `org/app@sha512:${'a'.repeat(128)}` },
+    { rule: glob('ghcr.io/*'), image: `GHCR.IO/acme/app@sha512:${'a'.repeat(128)}` },
+    { rule: glob('ghcr.io/*'), image: `ghcr.io/acme/app@sha256:${'A'.repeat(64)}` },
+    { rule: glob('ghcr.io/*'), image: `ghcr.io/acme/app${D}${D}` },
+    { rule: glob('ghcr.io/*'), image: `ghcr.io/${'a'.repeat(900)}:1${D}` },
+    { rule: glob('ghcr.io/*'), image: `quay.io/${'a'.repeat(900)}:1${D}` },
+    { rule: glob('org/*'), image: `docker.io/org/app:1${D}` },
+    { rule: glob('nginx:*'), image: `docker.io/library/nginx:1${D}` },
+    { rule: glob('nginx'), image: `library/nginx:latest${D}` },
+    { rule: expression('ref.startsWith("ghcr.io/")'), image: `GHCR.IO/acme/app:1${D}` },
+    { rule: expression('ref.startsWith("ghcr.io/")'), image: `ghcr.io:443/acme/app:1${D}` },
+    {
+      rule: expression('parseImageReference(ref).registry() == "ghcr.io"'),
+      image: `Ghcr.io:443/acme/app:1${D}`,
+    },
+    {
+      rule: expression('parseImageReference(ref).registry() == "index.docker.io"'),
+      image: `org/app:1${D}`,
+    },
+    { rule: expression('ref == "ghcr.io/acme/app:1"'), image: `ghcr.io/acme/app:1${D}` },
+    { rule: expression('ref.endsWith("/app")'), image: `ghcr.io/acme/app${D}` },
+    { rule: expression('!ref.startsWith("quay.io/")'), image: `QUAY.IO/acme/app:1${D}` },
+  ])('does not get $image around $rule.name', async ({ rule, image }) => {
+    const engine = await world.engine(
+      [policyText(world.keys, { spec: rule.spec })],
+      knowing(() => 'no'),
+    )
+    const validated = await engine.validate(requestFor(podWith([image])), callFor())
+    expect(validated.allowed).toBe(false)
+  })
+
+  test.each([
+    { rule: glob('ghcr.io/acme/*'), image: `ghcr.io/other/app:1${D}` },
+    { rule: glob('ghcr.io/acme/app:1'), image: `ghcr.io/acme/app:2${D}` },
+    { rule: glob('ghcr.io/acme/app'), image: `ghcr.io/acme/app:1${D}` },
+    { rule: glob('docker.io/*'), image: `ghcr.io/org/app:1${D}` },
+    { rule: glob('docker.io/*'), image: `docker.io.example/org/app:1${D}` },
+    { rule: glob('library/*'), image: `ghcr.io/library/app:1${D}` },
+    { rule: glob('ghcr.io/*'), image: `ghcr.io:8443/org/app:1${D}` },
+    { rule: expression('!ref.startsWith("quay.io/")'), image: `quay.io/acme/app:1${D}` },
+    { rule: expression('!ref.startsWith("docker.io/")'), image: `docker.io/library/app:1${D}` },
+  ])('is another image for $rule.name where it is $image', async ({ rule, image }) => {
+    const engine = await world.engine(
+      [policyText(world.keys, { spec: rule.spec })],
+      knowing(() => 'no'),
+    )
+    const validated = await engine.validate(requestFor(podWith([image])), callFor())
+    expect(validated.allowed).toBe(true)
+  })
+
+  test('is not made by pinning: a tag that a policy names is still its own afterwards', async () => {
+    const unsigned = await world.push('spelling/unsigned', [])
+    for (const rule of [glob(unsigned.tagged), expression(`ref == "${unsigned.tagged}"`)]) {
+      const engine = await world.engine([policyText(world.keys, { spec: rule.spec })])
+      const { final, validated } = await admit(engine, podWith([unsigned.tagged]))
+      expect(final.spec).toMatchObject({ containers: [{ image: unsigned.pinned }] })
+      expect(validated.status?.message).toBe('Policy signed failed: every image must be signed')
+    }
+  })
+})

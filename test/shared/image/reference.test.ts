@@ -5,7 +5,6 @@ import {
   apiHost,
   formatReference,
   isReference,
-  normalForms,
   parseReference,
   withDigest,
 } from '#shared/image/reference.ts'
@@ -179,28 +178,5 @@ describe('apiHost', () => {
     { text: '[::1]:5000/app', host: '[::1]:5000' },
   ])('$text is at $host', ({ text, host }) => {
     expect(apiHost(parseReference(text))).toBe(host)
-  })
-})
-
-describe('normalForms', () => {
-  test.each([
-    {
-      text: 'nginx',
-      forms: [
-        'nginx',
-        'docker.io/library/nginx:latest',
-        'docker.io/nginx:latest',
-        'index.docker.io/library/nginx:latest',
-        'index.docker.io/nginx:latest',
-      ],
-    },
-    {
-      text: `org/app:1@${D}`,
-      forms: [`org/app:1@${D}`, `docker.io/org/app:1@${D}`, `index.docker.io/org/app:1@${D}`],
-    },
-    { text: 'ghcr.io/org/app', forms: ['ghcr.io/org/app', 'ghcr.io/org/app:latest'] },
-    { text: 'ghcr.io/org/app:1', forms: ['ghcr.io/org/app:1'] },
-  ])('of $text', ({ text, forms }) => {
-    expect(normalForms(parseReference(text))).toEqual(forms)
   })
 })
