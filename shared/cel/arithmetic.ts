@@ -48,10 +48,14 @@ export function checkedDuration(ns: bigint): CelResult {
 }
 
 /** The timestamp, or the overflow error. */
-export function checkedTimestamp(ns: bigint): CelResult {
+export function checkedTimestamp(ns: bigint, offset = 0): CelResult {
   return ns < TIMESTAMP_MIN || ns > TIMESTAMP_MAX
     ? new CelError(TIMESTAMP_OVERFLOW)
-    : new Timestamp(ns)
+    : new Timestamp(ns, offset)
+}
+
+function moved(timestamp: Timestamp, ns: bigint): CelResult {
+  return checkedTimestamp(timestamp.ns + ns, timestamp.offset)
 }
 
 function unsupported(fn: string): CelError {
@@ -76,8 +80,8 @@ export function add(a: CelValue, b: CelValue): CelResult {
   if (isDouble(a)) return isDouble(b) ? double(toNumber(a) + toNumber(b)) : unsupported('_+_')
   if (a instanceof Uint)
     return b instanceof Uint ? checkedUint(a.value + b.value) : unsupported('_+_')
-  if (a instanceof Timestamp && b instanceof Duration) return checkedTimestamp(a.ns + b.ns)
-  if (a instanceof Duration && b instanceof Timestamp) return checkedTimestamp(a.ns + b.ns)
+  if (a instanceof Timestamp && b instanceof Duration) return moved(a, b.ns)
+  if (a instanceof Duration && b instanceof Timestamp) return moved(b, a.ns)
   if (a instanceof Duration && b instanceof Duration) return checkedDuration(a.ns + b.ns)
   if (a instanceof Uint8Array && b instanceof Uint8Array) return concatBytes(a, b)
   return unsupported('_+_')
@@ -98,7 +102,7 @@ export function subtract(a: CelValue, b: CelValue): CelResult {
   }
   if (isDouble(a) && isDouble(b)) return double(toNumber(a) - toNumber(b))
   if (a instanceof Uint && b instanceof Uint) return checkedUint(a.value - b.value)
-  if (a instanceof Timestamp && b instanceof Duration) return checkedTimestamp(a.ns - b.ns)
+  if (a instanceof Timestamp && b instanceof Duration) return moved(a, -b.ns)
   if (a instanceof Timestamp && b instanceof Timestamp) return checkedDuration(a.ns - b.ns)
   if (a instanceof Duration && b instanceof Duration) return checkedDuration(a.ns - b.ns)
   return unsupported('_-_')

@@ -161,6 +161,23 @@ export function dispatchStep(
   }
 }
 
+/** A call of a function that is bound once and whose overload is not resolved: all arguments are evaluated, the call is paid. */
+export function singletonStep(
+  fn: string,
+  candidates: readonly Implementation[],
+  args: readonly Step[],
+  cost: CallCost,
+): Step {
+  return (frame) => {
+    const values = args.map((arg) => arg(frame))
+    const fault = values.find((value) => value instanceof CelError)
+    // Without a fault every result is a value.
+    const result = fault ?? dispatched(fn, candidates, values as CelValue[], frame)
+    frame.spend(cost(values, result))
+    return result
+  }
+}
+
 function dispatched(
   fn: string,
   candidates: readonly Implementation[],

@@ -1,6 +1,6 @@
 import { type CallCost, REGEX, size, TRAVERSAL } from './cost.ts'
 import { Stop } from './frame.ts'
-import { type CelResult, elementsOf, sizeOf } from './values.ts'
+import { CelError, type CelResult, elementsOf, isInt, sizeOf } from './values.ts'
 
 /** Cost of a call plus that of the list it makes. */
 const LIST_RESULT = 11
@@ -12,11 +12,14 @@ const product =
 
 const resultSize: CallCost = (_args, result) => sizeOf(result) + LIST_RESULT
 
-/** A negative depth is an error at run time; counted as it is, it would pay for what comes after. */
+/** A negative depth is an error at run time, and paid like the depth that is none. */
 const flatten: CallCost = (args) => {
-  const [, depth] = args
-  const levels = typeof depth === 'number' || typeof depth === 'bigint' ? Number(depth) : 1
-  return Math.max(0, levels) * size(args, 0) + LIST_RESULT
+  const depth = args.length < 2 ? 1 : args[1]
+  if (depth === undefined || depth instanceof CelError || !isInt(depth)) {
+    throw new Stop('evaluation', 'internal error: interface conversion: the depth is no int')
+  }
+  const levels = Number(depth)
+  return (levels < 0 ? 1 : levels) * size(args, 0) + LIST_RESULT
 }
 
 /** Running a pattern over a text: neither counts as empty. */
@@ -28,17 +31,18 @@ const extractAll: CallCost = (args, result) => matching(args) + LIST_RESULT + si
 const replace: CallCost = (args, result) => matching(args) + sizeOf(result)
 
 /** Comparing every element with every other; texts and bytes cost a tenth more. */
-const pairwise: CallCost = (args) => {
-  const elements = listOf(args)
-  const [first] = elements
-  if (first === undefined) return LIST_RESULT
-  const factor = typeof first === 'string' || first instanceof Uint8Array ? 2.1 : 2
-  return Math.floor(elements.length * elements.length * factor) + LIST_RESULT
-}
+const pairwise =
+  (index: 0 | 1): CallCost =>
+  (args) => {
+    const elements = listOf(args[index])
+    const [first] = elements
+    if (first === undefined) return LIST_RESULT
+    const factor = typeof first === 'string' || first instanceof Uint8Array ? 2.1 : 2
+    return Math.floor(elements.length * elements.length * factor) + LIST_RESULT
+  }
 
 /** The list argument; cel-go's tracker ends the whole run when it is none (an error). */
-function listOf(args: readonly CelResult[]): readonly CelResult[] {
-  const [list] = args
+function listOf(list: CelResult | undefined): readonly CelResult[] {
   const elements = list === undefined ? undefined : elementsOf(list)
   if (elements !== undefined) return elements
   throw new Stop('evaluation', 'internal error: interface conversion: not a list')
@@ -53,18 +57,22 @@ const TRACKED: Readonly<Record<string, CallCost>> = {
   list_reverse: resultSize,
   list_flatten: flatten,
   list_flatten_int: flatten,
-  list_distinct: pairwise,
+  list_distinct: pairwise(0),
   regex_extract_string_string: extract,
   regex_extractAll_string_string: extractAll,
   regex_replaceAll_string_string_string: replace,
   regex_replaceCount_string_string_string_int: replace,
 }
 
-const SORT = /^list_[\w.]+_sort(ByAssociatedKeys)?$/
+/** Sorting compares the elements, or the keys that are the second argument. */
+const SORTS: readonly [RegExp, CallCost][] = [
+  [/^list_[\w.]+_sort$/, pairwise(0)],
+  [/^list_[\w.]+_sortByAssociatedKeys$/, pairwise(1)],
+]
 
 /** The cost an extension library registers for an overload, or undefined when it registers none. */
 export function extensionCost(overload: string | undefined): CallCost | undefined {
   if (overload === undefined) return undefined
   if (Object.hasOwn(TRACKED, overload)) return TRACKED[overload]
-  return SORT.test(overload) ? pairwise : undefined
+  return SORTS.find(([pattern]) => pattern.test(overload))?.[1]
 }

@@ -70,19 +70,25 @@ const validate: CallCost = (args) => {
   return scaled(1 + size(args, 1), TRAVERSAL) * scaled(Number(pattern), REGEX)
 }
 
+/** What a network as text costs beside the network itself. */
+const textCost = (args: readonly CelResult[]) => scaled(size(args, 1), TRAVERSAL)
+
 const containsIp: CallCost = (args) => {
   const network = size(args, 0)
-  return scaled(network + network, TRAVERSAL) + textCost(args[1])
+  return scaled(network + network, TRAVERSAL)
 }
 
 const containsCidr: CallCost = (args) => {
   const network = size(args, 0)
-  return scaled(network + network, TRAVERSAL) + scaled(network, TRAVERSAL) + 1 + textCost(args[1])
+  return scaled(network + network, TRAVERSAL) + scaled(network, TRAVERSAL) + 1
 }
 
-function textCost(value: CelResult | undefined): number {
-  return typeof value === 'string' ? scaled(sizeOf(value), TRAVERSAL) : 0
-}
+/** Overloads the API server's estimator tells apart from the others of their function. */
+const BY_OVERLOAD = new Map<string, CallCost>([
+  ['cidr_ip', one],
+  ['cidr_contains_ip_string', (args, result) => containsIp(args, result) + textCost(args)],
+  ['cidr_contains_cidr_string', (args, result) => containsCidr(args, result) + textCost(args)],
+])
 
 const BY_FUNCTION = new Map<string, CallCost>([
   ...FLAT.split(' ').map((fn): [string, CallCost] => [fn, one]),
@@ -123,6 +129,7 @@ export function kubernetesEqualityCost(a: CelResult, b: CelResult): number {
 export function kubernetesCost(fn: string, overload: string | undefined): CallCost {
   const tracked = extensionCost(overload)
   if (tracked !== undefined) return tracked
-  if (overload === 'cidr_ip') return one
+  const special = overload === undefined ? undefined : BY_OVERLOAD.get(overload)
+  if (special !== undefined) return special
   return BY_FUNCTION.get(fn) ?? defaultCost(overload)
 }

@@ -30,8 +30,12 @@ export interface Implementation {
   readonly call: (...args: never[]) => CelResult
   /** cel-go binds it as a variadic function: it stops at the first argument that is an error, at no cost of its own. */
   readonly variadic?: true
+  /** cel-go binds the function once for all its overloads: every argument is evaluated even when several overloads remain. */
+  readonly singleton?: true
   /** Index of the argument that is a pattern for the regex engine. */
   readonly regex?: number
+  /** A constant pattern is compiled when the program is planned, and a bad one refused there. */
+  readonly eager?: true
 }
 
 /** Overload id → implementation. */
@@ -40,6 +44,7 @@ export type Library = Readonly<Record<string, Implementation>>
 type V = CelValue
 interface Options {
   variadic?: true
+  singleton?: true
 }
 
 /** An Implementation whose parameters have the types its guards establish. */
@@ -82,14 +87,14 @@ export function overload(
   return { fn, args, call, ...options }
 }
 
-/** An Implementation with a pattern among its arguments: the function receives it compiled. */
+/** An Implementation with a pattern as its second argument: the function receives it compiled. */
 export function regexOverload(
   fn: string,
   args: readonly Guard[],
-  regex: number,
   call: (...values: never[]) => CelResult,
+  options: { eager?: true } = {},
 ): Implementation {
-  return { fn, args, call, regex }
+  return { fn, args, call, regex: 1, ...options }
 }
 
 /** Runs an implementation whose guards the arguments have passed. */

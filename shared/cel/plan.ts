@@ -25,6 +25,7 @@ import {
   equalityStep,
   logicalStep,
   notStrictlyFalseStep,
+  singletonStep,
   UNARY,
   unaryStep,
 } from './call.ts'
@@ -68,6 +69,8 @@ export function plan(checked: CheckedExpression, options: PlanOptions): PlanResu
     return { ok: true, program: new Program(checked, step, planner.slots) }
   } catch (thrown) {
     if (thrown instanceof PlanFault) return { ok: false, message: thrown.message }
+    // The checker bounds the depth of what it lets through; a tree from elsewhere may have any.
+    if (thrown instanceof RangeError) return { ok: false, message: 'the tree is too deep' }
     throw thrown
   }
 }
@@ -213,7 +216,7 @@ class Planner {
   }
 
   #qualifier(key: Planned, optional: boolean): Qualifier {
-    if (key.kind !== 'const') return { kind: 'computed', key: this.#attribute(key), optional }
+    if (key.kind !== 'const') return { kind: 'computed', key: this.#branch(key), optional }
     if (key.value instanceof CelError) throw new PlanFault(key.value.message)
     const fault = invalidKey(key.value)
     if (fault !== undefined) throw new PlanFault(fault.message)
@@ -338,7 +341,7 @@ class Planner {
     return { kind: 'attribute', attribute }
   }
 
-  /** A branch of a conditional: an attribute is used as it is, so its own step is free there. */
+  /** A branch of a conditional, or an index: an attribute is used as it is, so its own step is free there. */
   #branch(planned: Planned): Attribute {
     if (planned.kind === 'attribute') return planned.attribute
     return { root: { kind: 'relative', step: stepOf(planned, this.presenceCost) }, qualifiers: [] }
@@ -387,10 +390,7 @@ class Planner {
     if (impl.regex !== undefined) {
       return { kind: 'step', step: this.#regex(impl, impl.regex, args, steps, cost) }
     }
-    const bound = candidates.length === 1 && impl.variadic === undefined && steps.length <= 2
-    const step = bound
-      ? boundStep(impl, steps, cost)
-      : dispatchStep(node.fn, candidates, steps, cost)
+    const step = callStep(node.fn, impl, candidates, steps, cost)
     if (!this.#optimize || !CONVERSIONS.has(node.fn) || args.length !== 1)
       return { kind: 'step', step }
     return args[0]?.kind === 'const' ? this.#converted(step) : { kind: 'step', step }
@@ -430,10 +430,9 @@ class Planner {
     const { regex } = this.#options
     if (regex === undefined) throw new PlanFault(`${impl.fn} needs the regex engine`)
     const pattern = args[index]
-    if (!this.#optimize || pattern?.kind !== 'const' || typeof pattern.value !== 'string') {
-      return regexStep(impl, index, regex, undefined, steps, cost)
-    }
-    const compiled = compilePattern(regex, pattern.value)
+    const constant = pattern?.kind === 'const' ? pattern.value : undefined
+    const early = this.#optimize && impl.eager === true && typeof constant === 'string'
+    const compiled = early ? compilePattern(regex, constant) : undefined
     return regexStep(impl, index, regex, compiled, steps, cost)
   }
 
@@ -446,6 +445,20 @@ class Planner {
     const price = this.#options.profile === 'spec' ? specCost : kubernetesCost
     return price(node.fn, resolved(node))
   }
+}
+
+/** The step of a library call, bound in the way cel-go binds the function. */
+function callStep(
+  fn: string,
+  impl: Implementation,
+  candidates: readonly Implementation[],
+  steps: readonly Step[],
+  cost: CallCost,
+): Step {
+  const short = steps.length <= 2 && impl.variadic === undefined
+  if (short && candidates.length === 1) return boundStep(impl, steps, cost)
+  if (short && impl.singleton === true) return singletonStep(fn, candidates, steps, cost)
+  return dispatchStep(fn, candidates, steps, cost)
 }
 
 function compilePattern(engine: RegexEngine, pattern: string) {

@@ -1,12 +1,7 @@
 import { fromBase64, toBase64 } from '../bytes.ts'
 import { JsonDouble } from '../json.ts'
 import { doubleToString } from './library/cast.ts'
-import {
-  durationToString,
-  parseDuration,
-  parseTimestamp,
-  timestampToString,
-} from './library/time.ts'
+import { durationToString, parseDuration, parseTimestamp, timestampToUtc } from './library/time.ts'
 import {
   CelError,
   CelMap,
@@ -77,7 +72,7 @@ function objectToTagged(value: CelValue & (object | null)): TaggedValue {
 
 function classToTagged(value: CelObject): TaggedValue {
   if (value instanceof Uint) return { uint: value.value.toString() }
-  if (value instanceof Timestamp) return { timestamp: timestampToString(value) }
+  if (value instanceof Timestamp) return { timestamp: timestampToUtc(value) }
   if (value instanceof Duration) return { duration: durationToString(value) }
   if (value instanceof TypeValue) return { type: value.name }
   if (value instanceof Optional) {

@@ -58,9 +58,12 @@ export class Uint extends CelObject {
 export class Timestamp extends CelObject {
   readonly type = 'google.protobuf.Timestamp'
   readonly ns: bigint
-  constructor(ns: bigint) {
+  /** Offset of the zone it was written in, seconds: it shows in the timestamp's text and nowhere else. */
+  readonly offset: number
+  constructor(ns: bigint, offset = 0) {
     super()
     this.ns = ns
+    this.offset = offset
   }
 }
 

@@ -221,6 +221,6 @@ export const listExtension: Library = {
   ]),
   ...perType(ORDERED, (name, guard) => [
     `list_${runtimeName(name)}_sortByAssociatedKeys`,
-    overload('@sortByAssociatedKeys', [list, listOf(guard)], sortBy),
+    overload('@sortByAssociatedKeys', [list, listOf(guard)], sortBy, { singleton: true }),
   ]),
 }

@@ -15,11 +15,13 @@ function findAll(text: string, pattern: Regex, count: number | bigint = -1): str
   return count < 0 ? wholes(text, pattern) : wholes(text, pattern, Number(count))
 }
 
+const EAGER = { eager: true } as const
+
 /** The API server's regular expression functions. */
 export const kubernetesRegexes: Library = {
-  string_find_string: regexOverload('find', [string, string], 1, find),
-  string_find_all_string: regexOverload('findAll', [string, string], 1, findAll),
-  string_find_all_string_int: regexOverload('findAll', [string, string, int], 1, findAll),
+  string_find_string: regexOverload('find', [string, string], find, EAGER),
+  string_find_all_string: regexOverload('findAll', [string, string], findAll, EAGER),
+  string_find_all_string_int: regexOverload('findAll', [string, string, int], findAll, EAGER),
 }
 
 const TOO_MANY_GROUPS = new CelError('regular expression has more than one capturing group')
@@ -60,23 +62,16 @@ function replace(text: string, pattern: Regex, replacement: string, count: numbe
 
 /** cel-go's `regex.` functions. */
 export const regexExtension: Library = {
-  regex_extract_string_string: regexOverload('regex.extract', [string, string], 1, extract),
-  regex_extractAll_string_string: regexOverload(
-    'regex.extractAll',
-    [string, string],
-    1,
-    extractAll,
-  ),
+  regex_extract_string_string: regexOverload('regex.extract', [string, string], extract),
+  regex_extractAll_string_string: regexOverload('regex.extractAll', [string, string], extractAll),
   regex_replaceAll_string_string_string: regexOverload(
     'regex.replace',
     [string, string, string],
-    1,
     replace,
   ),
   regex_replaceCount_string_string_string_int: regexOverload(
     'regex.replace',
     [string, string, string, int],
-    1,
     replace,
   ),
 }

@@ -57,8 +57,11 @@ export const conversions: Library = {
   string_to_uint64: overload('uint', [string], cast.stringToUint),
 }
 
-const matching = regexOverload('matches', [string, string], 1, (text: string, pattern: Regex) =>
-  pattern.test(text),
+const matching = regexOverload(
+  'matches',
+  [string, string],
+  (text: string, pattern: Regex) => pattern.test(text),
+  { eager: true },
 )
 
 /** String predicates and the accessors of timestamps and durations. */

@@ -7,7 +7,7 @@ import {
   INT_MAX,
   INT_MIN,
   normalInt,
-  type Timestamp,
+  Timestamp,
 } from '../values.ts'
 
 const SECOND = 1_000_000_000n
@@ -89,7 +89,7 @@ function plainDecimal(value: number): string {
 }
 
 const RFC3339 =
-  /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/
+  /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/
 
 /** `timestamp("2006-01-02T15:04:05Z")`: RFC 3339, any number of fraction digits of which nine count. */
 export function parseTimestamp(text: string): CelResult {
@@ -102,11 +102,13 @@ export function parseTimestamp(text: string): CelResult {
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return invalid
   if (hour > 23 || minute > 59 || second > 59) return invalid
   const [, , , , , , , fraction = '', sign, offsetHour = '0', offsetMinute = '0'] = parts
-  if (Number(offsetHour) > 23 || Number(offsetMinute) > 59) return invalid
+  // Go takes an offset of 24 hours, and 60 minutes in it.
+  if (Number(offsetHour) > 24 || Number(offsetMinute) > 60) return invalid
   const offset = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === '-' ? -60 : 60)
   const base = BigInt(epochDay(year, month, day)) * 86_400n
   const time = BigInt(hour * 3600 + minute * 60 + second - offset)
-  return checkedTimestamp((base + time) * SECOND + BigInt(fraction.slice(0, 9).padEnd(9, '0')))
+  const ns = (base + time) * SECOND + BigInt(fraction.slice(0, 9).padEnd(9, '0'))
+  return checkedTimestamp(ns, offset)
 }
 
 function daysIn(year: number, month: number): number {
@@ -131,11 +133,21 @@ export function timestampToInt(value: Timestamp): CelResult {
   return normalInt(floorDiv(value.ns, SECOND))
 }
 
-/** `string(timestamp)`: RFC 3339 in UTC, the fraction without trailing zeros. */
+/** `string(timestamp)`: RFC 3339 in the zone it was written in, the fraction without trailing zeros. */
 export function timestampToString(value: Timestamp): string {
+  const { offset } = value
+  if (offset === 0) return timestampToUtc(value)
+  const local = timestampToUtc(new Timestamp(value.ns + BigInt(offset) * SECOND))
+  const minutes = Math.abs(offset) / 60
+  const two = (number: number) => String(Math.trunc(number)).padStart(2, '0')
+  return `${local.slice(0, -1)}${offset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`
+}
+
+/** The timestamp as RFC 3339 in UTC. */
+export function timestampToUtc(value: Timestamp): string {
   const whole = floorDiv(value.ns, SECOND)
   const nanos = value.ns - whole * SECOND
-  const text = new Date(Number(whole) * 1000).toISOString().slice(0, 19)
+  const text = new Date(Number(whole) * 1000).toISOString().replace(/^\+0*/, '').slice(0, -5)
   const fraction = nanos === 0n ? '' : `.${String(nanos).padStart(9, '0').replace(/0+$/, '')}`
   return `${text}${fraction}Z`
 }
@@ -161,12 +173,14 @@ const FORMATS = new Map<string, Intl.DateTimeFormat>()
 const MAX_FORMATS = 600
 
 function namedOffset(zone: string, ms: number): number | CelError {
-  if (zone === '' || zone === 'UTC') return 0
+  if (zone === '' || zone === 'UTC' || zone === 'Local') return 0
   const format = zoneFormat(zone)
   if (format === undefined) return new CelError(`unknown time zone ${zone}`)
-  const fields = new Map(format.formatToParts(ms).map((part) => [part.type, Number(part.value)]))
-  const field = (name: Intl.DateTimeFormatPartTypes) => fields.get(name) ?? 0
-  const days = epochDay(field('year'), field('month'), field('day'))
+  const fields = new Map(format.formatToParts(ms).map((part) => [part.type, part.value]))
+  const field = (name: Intl.DateTimeFormatPartTypes) => Number(fields.get(name))
+  // The zone's first days of year 1 are the last of year 1 BC, which is year 0 here.
+  const year = fields.get('era')?.startsWith('B') ? 1 - field('year') : field('year')
+  const days = epochDay(year, field('month'), field('day'))
   const local = days * 86_400 + field('hour') * 3600 + field('minute') * 60 + field('second')
   return local * 1000 - Math.floor(ms / 1000) * 1000
 }
@@ -174,11 +188,12 @@ function namedOffset(zone: string, ms: number): number | CelError {
 function zoneFormat(zone: string): Intl.DateTimeFormat | undefined {
   const known = FORMATS.get(zone)
   if (known !== undefined) return known
-  if (!/^[A-Za-z]/.test(zone)) return undefined
+  if (!/^[A-Z]/.test(zone)) return undefined
   try {
     const made = new Intl.DateTimeFormat('en-US', {
       timeZone: zone,
       hourCycle: 'h23',
+      era: 'short',
       year: 'numeric',
       month: 'numeric',
       day: 'numeric',
@@ -186,6 +201,9 @@ function zoneFormat(zone: string): Intl.DateTimeFormat | undefined {
       minute: 'numeric',
       second: 'numeric',
     })
+    // Go's names are case-sensitive, these are not: at least the name itself must be spelled as it is.
+    const { timeZone } = made.resolvedOptions()
+    if (timeZone !== zone && timeZone.toLowerCase() === zone.toLowerCase()) return undefined
     if (FORMATS.size < MAX_FORMATS) FORMATS.set(zone, made)
     return made
   } catch {
