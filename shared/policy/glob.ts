@@ -22,7 +22,24 @@ export function compileGlob(pattern: string): Glob {
     )
   }
   const program = new Compiler(pattern).compile()
-  return { pattern, matches: (text) => run(program, text) }
+  // Nearly every pattern has stars only, and the platform finds its literal pieces many times faster than the steps do.
+  const isPlain = !/[?[{\\]/.test(pattern)
+  const pieces = pattern.split(/\*+/)
+  return { pattern, matches: (text) => (isPlain ? isJoined(pieces, text) : run(program, text)) }
+}
+
+/** True when the text is the pieces in their order with any text between them: leftmost first, the last at the end. */
+function isJoined([first = '', ...rest]: readonly string[], text: string): boolean {
+  const last = rest.pop()
+  if (last === undefined) return text === first
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const piece of rest) {
+    const found = text.indexOf(piece, at)
+    if (found < 0) return false
+    at = found + piece.length
+  }
+  return text.length - last.length >= at && text.endsWith(last)
 }
 
 /** One step of the matcher. Steps are numbered; a step without an explicit target goes on with the next one. */
