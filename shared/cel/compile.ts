@@ -90,7 +90,7 @@ function needsOf(ast: Node, environment: Environment): readonly string[] {
   walk(ast, (node) => {
     if (node.k !== 'call') return
     if (PATTERN_FUNCTIONS.has(node.fn)) needs.add('regex')
-    if (environment.isHost(node.fn)) needs.add(node.fn)
+    for (const host of environment.hostsOf(node.fn, node.overloads)) needs.add(host)
   })
   return [...needs].sort()
 }

@@ -14,8 +14,8 @@ export interface OverloadDeclaration {
 
 export interface FunctionDeclaration {
   name: string
-  /** Answered by the host: a program that calls it names it among its needs. */
-  host?: true
+  /** Answered by the host: a program that calls it has this name among its needs. */
+  host?: string
   overloads: readonly OverloadDeclaration[]
 }
 
@@ -24,9 +24,18 @@ export function fn(name: string, ...overloads: OverloadDeclaration[]): FunctionD
   return { name, overloads }
 }
 
-/** A function the host answers. */
+/** A function the host answers; programs need it by its own name. */
 export function hostFn(name: string, ...overloads: OverloadDeclaration[]): FunctionDeclaration {
-  return { name, host: true, overloads }
+  return { name, host: name, overloads }
+}
+
+/** A function the host answers, one of several that go by the name of their port. */
+export function portFn(
+  port: string,
+  name: string,
+  ...overloads: OverloadDeclaration[]
+): FunctionDeclaration {
+  return { name, host: port, overloads }
 }
 
 /** A signature `name(args) → result`. Single capital letters, with a digit or without, are type variables. */

@@ -150,9 +150,9 @@ export class Environment {
     return this.#parts.functions.get(name)
   }
 
-  /** True when the host answers calls of this function. */
-  isHost(name: string): boolean {
-    return this.#parts.functions.isHost(name)
+  /** What the host must answer for a call of this function: with these overloads, or with any. */
+  hostsOf(name: string, overloads?: readonly string[]): readonly string[] {
+    return this.#parts.functions.hostsOf(name, overloads)
   }
 
   /** Every declared function with all its overloads. */

@@ -19,14 +19,15 @@ export interface CheckedFunction {
 /** Declared functions by name. Overloads of one name add up; types are read when a function is first asked for. */
 export class FunctionTable {
   readonly #declarations = new Map<string, OverloadDeclaration[]>()
-  readonly #hosts = new Set<string>()
+  /** What the host must answer, by function and overload. */
+  readonly #hosts = new Map<string, { id: string; host: string }[]>()
   readonly #checked = new Map<string, CheckedFunction>()
   readonly #isStruct: (name: string) => boolean
 
   constructor(functions: readonly FunctionDeclaration[], isStruct: (name: string) => boolean) {
     this.#isStruct = isStruct
     for (const { name, overloads, host } of functions) {
-      if (host) this.#hosts.add(name)
+      if (host !== undefined) this.#addHost(name, host, overloads)
       const declared = this.#declarations.get(name)
       if (declared === undefined) this.#declarations.set(name, [...overloads])
       else declared.push(...overloads)
@@ -44,14 +45,21 @@ export class FunctionTable {
     return checked
   }
 
-  /** True when the host answers calls of this function. */
-  isHost(name: string): boolean {
-    return this.#hosts.has(name)
+  /** What the host must answer for a call of this function: with these overloads, or with any. */
+  hostsOf(name: string, overloads?: readonly string[]): readonly string[] {
+    const hosts = this.#hosts.get(name) ?? []
+    const called = hosts.filter(({ id }) => overloads === undefined || overloads.includes(id))
+    return called.map(({ host }) => host)
   }
 
   /** Every function with all its overloads. */
   *declarations(): Iterable<FunctionDeclaration> {
     for (const [name, overloads] of this.#declarations) yield { name, overloads }
+  }
+
+  #addHost(name: string, host: string, overloads: readonly OverloadDeclaration[]): void {
+    const hosts = this.#hosts.get(name) ?? []
+    this.#hosts.set(name, [...hosts, ...overloads.map(({ id }) => ({ id, host }))])
   }
 
   #signature({ id, args, result, member, typeParams }: OverloadDeclaration): Signature {

@@ -1,18 +1,10 @@
-import { type FunctionDeclaration, fn, hostFn, member, overload } from '../declarations.ts'
+import { type FunctionDeclaration, fn, member, overload, portFn } from '../declarations.ts'
+import { KYVERNO } from '../library/kyverno-context.ts'
 import type { TypeName } from '../types.ts'
 import type { ObjectTypes } from './admission.ts'
 
-/** Kyverno's own libraries (image-validating-policy.md 2.5–2.7), one list each: a policy declares those it has a port for. */
+/** Kyverno's own libraries (image-validating-policy.md 2.7). What needs something from outside is declared for one port each. */
 
-const IMAGE = 'kyverno.Image'
-const JSON_TYPE = 'kyverno.Json'
-const YAML_TYPE = 'kyverno.Yaml'
-const HTTP = 'kyverno.http.Context'
-const RESOURCE = 'kyverno.resource.Context'
-const GLOBAL_CONTEXT = 'kyverno.globalcontext.Context'
-const IMAGE_DATA = 'kyverno.imagedata.Context'
-const GVR = 'kyverno.GroupVersionResource'
-const SERVICE_ACCOUNT = 'kyverno.ServiceAccount'
 const OBJECT = 'map(string, any)'
 
 /** Functions of newer versions are spelled with a small letter, and with a prefix; the older spellings stay. */
@@ -23,122 +15,86 @@ function spelled(name: string, spelling: Spelling): string {
   return spelling === 'pascal' ? name : name.charAt(0).toLowerCase() + name.slice(1)
 }
 
-/** `parseImageReference`, `isImage` and what can be asked of a reference. Needs nothing from outside. */
-export const IMAGE_REFERENCE_FUNCTIONS: readonly FunctionDeclaration[] = [
-  fn('parseImageReference', overload('string_to_image', ['string'], IMAGE)),
-  fn('image', overload('string_to_image_deprecated', ['string'], IMAGE)),
-  fn('isImage', overload('is_image_string', ['string'], 'bool')),
-  fn('containsDigest', member('image_contains_digest', [IMAGE], 'bool')),
-  ...['registry', 'repository', 'identifier', 'tag', 'digest'].map((name) =>
-    fn(name, member(`image_${name}`, [IMAGE], 'string')),
-  ),
-]
-
-/** Signatures, attestations and image data: host calls. */
-export const IMAGE_VERIFY_FUNCTIONS: readonly FunctionDeclaration[] = [
-  hostFn(
-    'verifyImageSignatures',
-    overload('verify_image_signature_string_stringarray', ['string', 'list(dyn)'], 'int'),
-  ),
-  hostFn(
-    'verifyAttestationSignatures',
-    overload(
-      'verify_image_attestations_string_string_stringarray',
-      ['string', 'string', 'list(dyn)'],
-      'int',
-    ),
-  ),
-  hostFn('getImageData', overload('get_image_data_string', ['string'], 'dyn')),
-  hostFn('extractPayload', overload('payload_string_string', ['string', 'string'], 'dyn')),
-]
-
-/** `image.GetMetadata`: a host call. */
-export const IMAGE_DATA_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.map((spelling) =>
-  hostFn(
-    spelled('GetMetadata', spelling),
-    member(`imagedata_get_string_${spelling}`, [IMAGE_DATA, 'string'], 'dyn'),
-  ),
-)
-
-/** `resource.Get List Post ToGVR` of a cluster policy: host calls. */
-export const RESOURCE_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.flatMap((spelling) => {
+/** `resource.Get List Post ToGVR` of a cluster policy. */
+const RESOURCE_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.flatMap((spelling) => {
   const of = (id: string, args: readonly TypeName[], result: TypeName) =>
-    member(`${id}_${spelling}`, [RESOURCE, ...args], result)
+    member(`${id}_${spelling}`, [KYVERNO.resource, ...args], result)
   const labels = 'map(string, string)'
   return [
-    hostFn(
+    portFn(
+      'resource',
       spelled('Get', spelling),
       of(
         'resource_get_string_string_string_string',
         ['string', 'string', 'string', 'string'],
         OBJECT,
       ),
-      of('resource_get_gvr_string_string', [GVR, 'string', 'string'], OBJECT),
+      of('resource_get_gvr_string_string', [KYVERNO.gvr, 'string', 'string'], OBJECT),
     ),
-    hostFn(
+    portFn(
+      'resource',
       spelled('List', spelling),
       of('resource_list_string_string_string', ['string', 'string', 'string'], OBJECT),
       of('resource_list_string_string_string_map', ['string', 'string', 'string', labels], OBJECT),
-      of('list_resources_gvr_string', [GVR, 'string'], OBJECT),
-      of('list_resources_gvr_string_map', [GVR, 'string', labels], OBJECT),
+      of('list_resources_gvr_string', [KYVERNO.gvr, 'string'], OBJECT),
+      of('list_resources_gvr_string_map', [KYVERNO.gvr, 'string', labels], OBJECT),
     ),
-    hostFn(
+    portFn(
+      'resource',
       spelled('Post', spelling),
       of('resource_post_string_string_string_map', ['string', 'string', 'string', OBJECT], OBJECT),
       of('resource_post_string_string_map', ['string', 'string', OBJECT], OBJECT),
     ),
-    hostFn(
+    portFn(
+      'resource',
       spelling === 'pascal' ? 'ToGVR' : 'toGVR',
-      of('convert_to_gvr_string_string', ['string', 'string'], GVR),
+      of('convert_to_gvr_string_string', ['string', 'string'], KYVERNO.gvr),
     ),
   ]
 })
 
-/** `globalContext.Get`: a host call. */
-export const GLOBAL_CONTEXT_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.map((spelling) =>
-  hostFn(
+/** `globalContext.Get`. */
+const GLOBAL_CONTEXT_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.map((spelling) =>
+  portFn(
+    'globalContext',
     spelled('Get', spelling),
-    member(`globalcontext_get_string_${spelling}`, [GLOBAL_CONTEXT, 'string'], 'dyn'),
+    member(`globalcontext_get_string_${spelling}`, [KYVERNO.globalContext, 'string'], 'dyn'),
     member(
       `globalcontext_get_string_string_${spelling}`,
-      [GLOBAL_CONTEXT, 'string', 'string'],
+      [KYVERNO.globalContext, 'string', 'string'],
       'dyn',
     ),
   ),
 )
 
-/** `http.Get Post Put Client`: host calls. */
-export const HTTP_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.flatMap((spelling) => {
+/** `http.Get Post Put Client`. */
+const HTTP_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.flatMap((spelling) => {
   const headers = 'map(string, string)'
   const withBody = (name: 'Post' | 'Put') => {
     const id = `http_${name.toLowerCase()}_string_any`
-    return hostFn(
+    return portFn(
+      'http',
       spelled(name, spelling),
-      member(`${id}_${spelling}`, [HTTP, 'string', 'any'], 'any'),
-      member(`${id}_headers_${spelling}`, [HTTP, 'string', 'any', headers], 'any'),
+      member(`${id}_${spelling}`, [KYVERNO.http, 'string', 'any'], 'any'),
+      member(`${id}_headers_${spelling}`, [KYVERNO.http, 'string', 'any', headers], 'any'),
     )
   }
   return [
-    hostFn(
+    portFn(
+      'http',
       spelled('Get', spelling),
-      member(`http_get_string_${spelling}`, [HTTP, 'string'], 'any'),
-      member(`http_get_string_headers_${spelling}`, [HTTP, 'string', headers], 'any'),
+      member(`http_get_string_${spelling}`, [KYVERNO.http, 'string'], 'any'),
+      member(`http_get_string_headers_${spelling}`, [KYVERNO.http, 'string', headers], 'any'),
     ),
     withBody('Post'),
     withBody('Put'),
-    hostFn(
+    portFn(
+      'http',
       spelled('Client', spelling),
-      member(`http_client_string_${spelling}`, [HTTP, 'string'], HTTP),
+      member(`http_client_string_${spelling}`, [KYVERNO.http, 'string'], KYVERNO.http),
     ),
   ]
 })
-
-/** JSON and YAML as text. */
-export const TEXT_FUNCTIONS: readonly FunctionDeclaration[] = [
-  fn('unmarshal', member('unmarshal_string_dyn', [JSON_TYPE, 'dyn'], 'dyn')),
-  fn('marshal', member('marshal_dyn_string', [JSON_TYPE, 'dyn'], 'string')),
-  fn('parse', member('parse_string_dyn', [YAML_TYPE, 'string'], 'dyn')),
-]
 
 /** A function and its newer spelling with a prefix. */
 function prefixed(
@@ -154,19 +110,25 @@ function prefixed(
   ]
 }
 
-/** Everything else that needs nothing but a clock and a source of chance. */
+/** `random` and `random.random`. */
+const RANDOM_FUNCTIONS: readonly FunctionDeclaration[] = [
+  ...prefixed('random', 'random', 'random_string', ['string'], 'string'),
+  ...prefixed('random', 'random', 'random_string_default_expr', [], 'string'),
+].map((declaration) => ({ ...declaration, host: 'random' }))
+
+/** Functions that need nothing from outside. */
 export const KYVERNO_FUNCTIONS: readonly FunctionDeclaration[] = [
+  fn('unmarshal', member('unmarshal_string_dyn', [KYVERNO.json, 'dyn'], 'dyn')),
+  fn('marshal', member('marshal_dyn_string', [KYVERNO.json, 'dyn'], 'string')),
   ...['sha1', 'sha256', 'md5'].flatMap((name) =>
     prefixed('hash', name, `${name}_string`, ['string'], 'string'),
   ),
-  ...prefixed('random', 'random', 'random_string', ['string'], 'string'),
-  ...prefixed('random', 'random', 'random_string_default_expr', [], 'string'),
   ...prefixed(
     'user',
     'parseServiceAccount',
     'parse_service_account_string',
     ['string'],
-    SERVICE_ACCOUNT,
+    KYVERNO.serviceAccount,
   ),
   ...prefixed(
     'transform',
@@ -176,24 +138,44 @@ export const KYVERNO_FUNCTIONS: readonly FunctionDeclaration[] = [
     'map',
   ),
   fn('math.round', overload('math_round_float_int', ['double', 'int'], 'double')),
-  fn('time.now', overload('time_now', [], 'timestamp')),
   fn('time.toCron', overload('time_to_cron', ['timestamp'], 'string')),
   fn('time.truncate', overload('time_truncate', ['timestamp', 'duration'], 'timestamp')),
-  fn('gzip.compress', overload('compress_any_bytes', ['dyn'], 'bytes')),
-  fn('gzip.decompress', overload('decompress_bytes_string', ['bytes'], 'string')),
 ]
 
-/** The variables whose methods the libraries are. */
+/** What the host of an evaluation may answer. A policy that calls one has the port among the needs of its program. */
+export type KyvernoPort =
+  | 'resource'
+  | 'globalContext'
+  | 'http'
+  | 'yaml'
+  | 'gzip'
+  | 'random'
+  | 'time'
+
+/** Functions by the port that answers them: only those are declared that somebody answers. */
+export const KYVERNO_PORTS: Readonly<Record<KyvernoPort, readonly FunctionDeclaration[]>> = {
+  resource: RESOURCE_FUNCTIONS,
+  globalContext: GLOBAL_CONTEXT_FUNCTIONS,
+  http: HTTP_FUNCTIONS,
+  yaml: [portFn('yaml', 'parse', member('parse_string_dyn', [KYVERNO.yaml, 'string'], 'dyn'))],
+  gzip: [
+    portFn('gzip', 'gzip.compress', overload('compress_any_bytes', ['dyn'], 'bytes')),
+    portFn('gzip', 'gzip.decompress', overload('decompress_bytes_string', ['bytes'], 'string')),
+  ],
+  random: RANDOM_FUNCTIONS,
+  time: [portFn('time', 'time.now', overload('time_now', [], 'timestamp'))],
+}
+
+/** The variables whose methods the libraries are; their values are `KYVERNO_CONTEXT_VALUES`. */
 export const KYVERNO_CONTEXTS: Readonly<Record<string, TypeName>> = {
-  image: IMAGE_DATA,
-  resource: RESOURCE,
-  globalContext: GLOBAL_CONTEXT,
-  http: HTTP,
-  json: JSON_TYPE,
-  yaml: YAML_TYPE,
+  resource: KYVERNO.resource,
+  globalContext: KYVERNO.globalContext,
+  http: KYVERNO.http,
+  json: KYVERNO.json,
+  yaml: KYVERNO.yaml,
 }
 
 /** Fields of what the libraries return. */
 export const KYVERNO_TYPES: ObjectTypes = {
-  [SERVICE_ACCOUNT]: { Name: 'string', Namespace: 'string' },
+  [KYVERNO.serviceAccount]: { Name: 'string', Namespace: 'string' },
 }
