@@ -11,7 +11,7 @@ import type { ClusterConfig } from './config.ts'
 import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } from './deadline.ts'
 import { type Deployment, policyNames } from './deployment.ts'
 import { decisionRecord, traceId } from './log.ts'
-import { answerReview, type ReviewCall } from './review.ts'
+import { answerReview, type Flow, type ReviewCall } from './review.ts'
 
 /** What an adapter knows about a request beyond the Request itself: Hono's `env`. */
 export interface Transport {
@@ -25,9 +25,8 @@ export interface Transport {
 
 export interface AppOptions {
   deployment: Deployment
-  engine: ImagePolicyEngine
-  /** Phases this app answers for; the other one's routes do not exist. */
-  phases: readonly Phase[]
+  /** The flows this app answers for; a route exists for each of them. */
+  engine: Partial<ImagePolicyEngine>
   maxBodyBytes: number
   /** Epoch milliseconds. */
   now: () => number
@@ -39,6 +38,8 @@ export interface AppOptions {
 export type App = Hono<{ Bindings: Transport }>
 type AppContext = Context<{ Bindings: Transport }>
 type Scope = EngineCall['scope']
+/** A phase and what answers for it. */
+type Route = { phase: Phase; flow: Flow }
 
 /**
  * The HTTP side of both functions: tenants, limits, deadline, one log line per call. Routes are `/livez`, `/readyz` and, under
@@ -50,9 +51,11 @@ export function createApp(options: AppOptions): App {
   const desk = new Desk(options)
   app.get('/livez', (c) => c.text('ok\n'))
   app.get('/readyz', (c) => c.text('ok\n'))
-  for (const phase of options.phases) {
+  for (const phase of ['mutate', 'validate'] as const) {
+    const flow = options.engine[phase]
+    if (flow === undefined) continue
     for (const scope of ['ivpol', 'nivpol'] as const) {
-      const answer = (c: AppContext) => desk.answer(c, phase, scope)
+      const answer = (c: AppContext) => desk.answer(c, { phase, flow }, scope)
       app.post(`/v1/:cluster/:token/${scope}/${phase}`, answer)
       app.post(`/v1/:cluster/:token/${scope}/${phase}/*`, answer)
     }
@@ -80,7 +83,7 @@ class Desk {
     this.#authenticate = createAuthenticator(options.deployment.config.clusters, options.now)
   }
 
-  async answer(c: AppContext, phase: Phase, scope: Scope): Promise<Response> {
+  async answer(c: AppContext, { phase, flow }: Route, scope: Scope): Promise<Response> {
     const { now, log } = this.#options
     const started = now()
     const access = await this.#authenticate({
@@ -102,7 +105,7 @@ class Desk {
     const deadline = startDeadline(timeoutMs, this.#options.schedule ?? schedule)
     try {
       const call = await this.#toCall(c, access.cluster, { phase, scope, deadline })
-      const answer = await answerReview(this.#options.engine, call)
+      const answer = await answerReview(flow, call)
       log({
         level: answer.error === undefined ? 'info' : 'error',
         event: 'decision',

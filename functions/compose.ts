@@ -1,6 +1,7 @@
 import type { Phase } from '#shared/admission/response.ts'
-import { createImagePolicyEngine } from '#shared/engine/image-policy.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
+import { createIsolate, type Isolate } from '#shared/engine/isolate.ts'
+import type { ImagePolicyEngine } from '#shared/engine/types.ts'
 import { type App, createApp } from './app.ts'
 import type { Deployment } from './deployment.ts'
 import type { createLive } from './live.ts'
@@ -12,14 +13,17 @@ export type LiveLoader = () => Promise<{ createLive: typeof createLive }>
 /** Loads it as a chunk of its own. */
 export const loadLive: LiveLoader = () => import('./live.ts')
 
+/** What makes the flow of each phase an app answers for. One that is not named here is in no bundle of that app. */
+export type Flows = { [P in Phase]?: (isolate: Isolate) => ImagePolicyEngine[P] }
+
 /**
- * The app of a deployment on a platform, for the given phases. What the platform lacks is logged once and reported by
+ * The app of a deployment on a platform, for the phases of the given flows. What the platform lacks is logged once and reported by
  * whatever needs it; the app itself always comes up, so that there is somebody to deny.
  */
 export function compose(
   deployment: Deployment,
   platform: Platform,
-  phases: readonly Phase[],
+  flows: Flows,
   live: LiveLoader = loadLive,
 ): App {
   const { now = Date.now, log, maxBodyBytes, env } = platform
@@ -28,7 +32,7 @@ export function compose(
   const missing = missingVariables(config, env)
   if (missing.length > 0) log({ level: 'error', event: 'start', missingVariables: missing })
   let loaded: Live | undefined
-  const engine = createImagePolicyEngine({
+  const isolate = createIsolate({
     policies,
     live: async () => {
       const { createLive } = await live()
@@ -43,5 +47,9 @@ export function compose(
     },
     now,
   })
-  return createApp({ deployment, engine, phases, maxBodyBytes, now, log })
+  const engine: Partial<ImagePolicyEngine> = {
+    ...(flows.mutate && { mutate: flows.mutate(isolate) }),
+    ...(flows.validate && { validate: flows.validate(isolate) }),
+  }
+  return createApp({ deployment, engine, maxBodyBytes, now, log })
 }

@@ -1,3 +1,4 @@
+import { createMutate } from '#shared/engine/mutate.ts'
 import type { App } from './app.ts'
 import { compose } from './compose.ts'
 import type { Deployment } from './deployment.ts'
@@ -9,5 +10,5 @@ import type { Platform } from './ports.ts'
  * outcomes. Nearly every call talks to a registry, so that part is loaded with it.
  */
 export function createMutateApp(deployment: Deployment, platform: Platform): App {
-  return compose(deployment, platform, ['mutate'], async () => ({ createLive }))
+  return compose(deployment, platform, { mutate: createMutate }, async () => ({ createLive }))
 }

@@ -13,6 +13,9 @@ import { type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
 import type { Body } from './body.ts'
 import type { Deadline } from './deadline.ts'
 
+/** What decides about a request in one phase. */
+export type Flow = ImagePolicyEngine[Phase]
+
 /** One call to answer: whose, about which policies, and the body as it was read. */
 export interface ReviewCall extends Omit<EngineCall, 'signal'> {
   phase: Phase
@@ -38,10 +41,7 @@ export interface ReviewAnswer {
  * with 400, 413 or 415 and a text otherwise; what goes wrong outside any policy denies in the validate phase and leaves the
  * object as it is in the mutate phase, where nothing is decided.
  */
-export async function answerReview(
-  engine: ImagePolicyEngine,
-  call: ReviewCall,
-): Promise<ReviewAnswer> {
+export async function answerReview(flow: Flow, call: ReviewCall): Promise<ReviewAnswer> {
   const read = readReview(call.body)
   if (read.status === 'refused') {
     const { uid, error } = read
@@ -53,7 +53,7 @@ export async function answerReview(
   if (unknown.length > 0) {
     return reviewAnswer(request.uid, notLoaded(unknown), call.phase, { request })
   }
-  const { decision, error } = await decide(engine, request, call)
+  const { decision, error } = await decide(flow, request, call)
   return reviewAnswer(request.uid, decision, call.phase, { request, ...(error && { error }) })
 }
 
@@ -90,14 +90,14 @@ function notLoaded(names: readonly string[]): Decision {
 }
 
 async function decide(
-  engine: ImagePolicyEngine,
+  flow: Flow,
   request: AdmissionRequest,
   { phase, deadline, cluster, scope, policies }: ReviewCall,
 ): Promise<{ decision: Decision; error?: AdmissionError }> {
   const call: EngineCall = { cluster, scope, policies, signal: deadline.signal }
   try {
-    // An engine that throws at once must not throw past the catch below.
-    const work = (async () => engine[phase](request, call))()
+    // A flow that throws at once must not throw past the catch below.
+    const work = (async () => flow(request, call))()
     return { decision: await deadline.race(work, late) }
   } catch (thrown) {
     const error = toAdmissionError(thrown, `evaluating the ${phase} phase`)

@@ -1,3 +1,4 @@
+import { createValidate } from '#shared/engine/validate.ts'
 import type { App } from './app.ts'
 import { compose } from './compose.ts'
 import type { Deployment } from './deployment.ts'
@@ -8,5 +9,5 @@ import type { Platform } from './ports.ts'
  * that talks to registries is loaded only when a seal does not cover the object.
  */
 export function createValidateApp(deployment: Deployment, platform: Platform): App {
-  return compose(deployment, platform, ['validate'])
+  return compose(deployment, platform, { validate: createValidate })
 }

@@ -3,6 +3,7 @@ import { MAX_BODY_BYTES } from '#shared/limits.ts'
 import type { App } from './app.ts'
 import { compose } from './compose.ts'
 import { parseDeployment } from './deployment.ts'
+import { BOTH_FLOWS } from './flows.ts'
 import { jsonLog } from './log.ts'
 import type { Environment } from './ports.ts'
 
@@ -15,7 +16,7 @@ let app: App | undefined
 /** Both phases in one Worker. Cloudflare overwrites `CF-Connecting-IP`, so callers cannot write it. */
 export default {
   fetch(request: Request, env: Environment): Response | Promise<Response> {
-    app ??= compose(deployment, { env, log, maxBodyBytes: MAX_BODY_BYTES }, ['mutate', 'validate'])
+    app ??= compose(deployment, { env, log, maxBodyBytes: MAX_BODY_BYTES }, BOTH_FLOWS)
     return app.fetch(request, { address: request.headers.get('cf-connecting-ip') ?? undefined })
   },
 }

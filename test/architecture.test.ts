@@ -19,16 +19,10 @@ const LAYERS = [
 ]
 
 /** Packages that one of our files imports at most, because everybody else goes through that file. */
-const SINGLE_IMPORTER = [
-  '@marcbachmann/cel-js',
-  're2js',
-  '@aws-sdk/client-kms',
-  '@hono/node-server',
-  'esbuild',
-]
+const SINGLE_IMPORTER = ['re2js', '@aws-sdk/client-kms', '@hono/node-server', 'esbuild']
 
 /** Packages that the engine may use, all of them neutral of runtimes. `yaml` reads policies and is in no function. */
-const SHARED_PACKAGES = ['@marcbachmann/cel-js', 'p-limit', 're2js', 'yaml']
+const SHARED_PACKAGES = ['p-limit', 're2js', 'yaml']
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

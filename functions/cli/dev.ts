@@ -7,6 +7,7 @@ import { compose } from '#functions/compose.ts'
 import type { Config } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
+import { BOTH_FLOWS } from '#functions/flows.ts'
 import { type NodeServer, type NodeServerOptions, startNodeServer } from '#functions/node.ts'
 import { toBase64, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
@@ -98,7 +99,7 @@ class DevServer {
     const config = await forDevelopment(deployment.config, this.#identity.token)
     const local: Deployment = await createDeployment(config, deployment.policies)
     const platform = { env: this.#env, log: this.#log, maxBodyBytes: MAX_BODY_BYTES }
-    this.#app = compose(local, platform, ['mutate', 'validate'])
+    this.#app = compose(local, platform, BOTH_FLOWS)
     this.#io.err(faultList(warnings))
   }
 

@@ -22,8 +22,6 @@ export type Bound = 'low' | 'high'
 export interface LedgerOptions {
   /** True when only the seal may answer (`onMissing: deny`). */
   sealedOnly: boolean
-  /** The policies whose counts may be too low without admitting anything: see `moreNeverHurts`. */
-  lenient: ReadonlySet<CompiledPolicy>
 }
 
 /** Everything the host calls of one request have asked and learned. Lives as long as the request. */
@@ -70,8 +68,8 @@ export class CallLedger {
 
   /**
    * Answers one host call of a policy from what is known, or notes what must be found out and answers `pending`. What could not
-   * be found out is an error, except that a lenient policy gets the count without it, or with it under `high`, where another
-   * signature verified; `seen` collects what such an answer rests on.
+   * be found out is an error, except that a policy with `moreNeverHurts` gets the count without it, or with it under `high`, where
+   * another signature verified; `seen` collects what such an answer rests on.
    */
   answer(policy: CompiledPolicy, call: HostCall, bound: Bound, seen: Inconclusive[]): HostAnswer {
     const [image, attestors] = call.args
@@ -102,7 +100,7 @@ export class CallLedger {
     if (found.includes('pending')) return { kind: 'pending' }
     this.#record(policy, image, names)
     const count = found.filter(isGood).length
-    const isLenient = this.#options.lenient.has(policy)
+    const isLenient = policy.moreNeverHurts
     if (found.some(isUncovered) && !isLenient) return failure(uncovered(image))
     const unknown = unknownOf(image, names, found)
     if (unknown.length === 0) return { kind: 'value', value: count }

@@ -1,5 +1,6 @@
 import type { CheckedExpression } from '../cel/types.ts'
 import type { Attestor } from '../signature/types.ts'
+import { moreNeverHurts } from './counts.ts'
 import type { PolicyDocument } from './schema.ts'
 import { formatPath, type Path } from './shape.ts'
 import type { CompiledPolicy } from './types.ts'
@@ -24,6 +25,14 @@ export function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Part
   const named = (list: 'matchConditions' | 'images' | 'variables') =>
     spec[list].map((item, i) => ({ name: item.name, expression: checked(list, i, 'expression') }))
   const { timeoutSeconds } = spec.webhookConfiguration ?? {}
+  const variables = named('variables')
+  const validations = spec.validations.map(({ message, messageExpression }, i) => ({
+    expression: checked('validations', i, 'expression'),
+    ...(message === undefined ? {} : { message }),
+    ...(messageExpression === undefined || messageExpression.trim() === ''
+      ? {}
+      : { messageExpression: checked('validations', i, 'messageExpression') }),
+  }))
   return {
     kind: 'ImageValidatingPolicy',
     apiVersion,
@@ -40,19 +49,14 @@ export function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Part
         : { expression: checked('matchImageReferences', i, 'expression') },
     ),
     images: named('images'),
-    variables: named('variables'),
+    variables,
     attestors: parts.attestors,
-    validations: spec.validations.map(({ message, messageExpression }, i) => ({
-      expression: checked('validations', i, 'expression'),
-      ...(message === undefined ? {} : { message }),
-      ...(messageExpression === undefined || messageExpression.trim() === ''
-        ? {}
-        : { messageExpression: checked('validations', i, 'messageExpression') }),
-    })),
+    validations,
     auditAnnotations: spec.auditAnnotations.map(({ key }, i) => ({
       key,
       valueExpression: checked('auditAnnotations', i, 'valueExpression'),
     })),
+    moreNeverHurts: moreNeverHurts({ variables, validations }),
     ...spec.validationConfigurations,
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
   }

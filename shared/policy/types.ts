@@ -57,6 +57,8 @@ export interface CompiledPolicy {
     messageExpression?: CheckedExpression
   }[]
   auditAnnotations: readonly { key: string; valueExpression: CheckedExpression }[]
+  /** More signatures can only help it (`counts.ts`): one that could not be checked may be left out of a count. */
+  moreNeverHurts: boolean
   mutateDigest: boolean
   verifyDigest: boolean
   required: boolean

@@ -111,7 +111,6 @@ async function doorBench(engine: ImagePolicyEngine, object: JsonObject): Promise
   const app = createApp({
     deployment,
     engine,
-    phases: ['validate'],
     maxBodyBytes: MAX_BODY_BYTES,
     now: Date.now,
     log: () => undefined,

@@ -54,7 +54,6 @@ function door(options: Partial<AppOptions> = {}) {
   const app = createApp({
     deployment: { config, policies, hash: 'f'.repeat(64) },
     engine,
-    phases: ['mutate', 'validate'],
     maxBodyBytes: 100_000,
     now: () => NOW,
     log: (record) => lines.push(record),
@@ -227,7 +226,7 @@ describe('routes', () => {
   })
 
   test('of the other phase do not exist in a function of one phase', async () => {
-    const { post } = door({ phases: ['validate'] })
+    const { post } = door({ engine: { validate: async () => admitted() } })
     expect((await post(at('prod', 'ivpol/mutate'))).status).toBe(404)
     expect((await post(at('prod', 'ivpol/validate'))).status).toBe(200)
   })

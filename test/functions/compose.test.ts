@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { compose } from '#functions/compose.ts'
 import { type Config, parseConfig } from '#functions/config.ts'
 import { createDeployment, formatDeployment, parseDeployment } from '#functions/deployment.ts'
+import { BOTH_FLOWS } from '#functions/flows.ts'
 import type { Platform } from '#functions/ports.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
@@ -68,7 +69,7 @@ async function send(phase: 'mutate' | 'validate', config: Config, env: Platform[
           : new Response('', { status: 404 })
       },
     },
-    ['mutate', 'validate'],
+    BOTH_FLOWS,
   )
   const object = pod(`registry.example.com/web:1@${DIGEST}`)
   const response = await app.request(`/v1/prod/${TOKEN}/ivpol/${phase}`, {

@@ -1,0 +1,52 @@
+import { denied, errorDecision } from '../admission/response.ts'
+import type { AdmissionRequest, Decision } from '../admission/types.ts'
+import { toAdmissionError } from '../errors.ts'
+import { decide } from '../policy/decide.ts'
+import { subjectOf } from '../policy/subject.ts'
+import { CallLedger } from './calls.ts'
+import { applyConditions, evaluateAll } from './evaluation.ts'
+import { NO_HAND_OVER, openHandOver, strictRefusal, unevaluated } from './hand-over.ts'
+import type { Isolate } from './isolate.ts'
+import { toRecord, toResults, warningsOf } from './reporting.ts'
+import { requireEvidence } from './required.ts'
+import type { EngineCall, ImagePolicyEngine } from './types.ts'
+
+/**
+ * The validate flow: evaluates the policies on the final object with what the seal proves, live for the rest, and decides. It never
+ * throws for anything a request can cause; what goes wrong denies.
+ */
+export function createValidate(isolate: Isolate): ImagePolicyEngine['validate'] {
+  return async (request, call) => {
+    try {
+      return await validate(request, call, isolate)
+    } catch (thrown) {
+      return errorDecision(toAdmissionError(thrown, 'validating'))
+    }
+  }
+}
+
+async function validate(
+  request: AdmissionRequest,
+  call: EngineCall,
+  { options, select, inquiryFor }: Isolate,
+): Promise<Decision> {
+  const inquiry = inquiryFor(call)
+  const subject = subjectOf(request)
+  const { policies, findings: settled } = applyConditions(await select(request, call), subject)
+  const isStrict = options.outcomes.onMissing === 'deny' && policies.length > 0
+  const refusal = isStrict ? strictRefusal(request) : undefined
+  if (refusal !== undefined) return denied(refusal)
+  const handOver = policies.length > 0 ? await openHandOver(request, call, options) : NO_HAND_OVER
+  const missing = isStrict ? unevaluated(policies, handOver) : []
+  const covered = policies.filter((policy) => !missing.some(({ prepared }) => prepared === policy))
+  const ledger = new CallLedger(handOver.facts, { sealedOnly: isStrict })
+  const evaluated = await evaluateAll(covered, subject, ledger, inquiry)
+  const findings = requireEvidence([...settled, ...missing, ...evaluated], ledger)
+  const ruling = decide(toResults(findings))
+  return {
+    ...ruling,
+    patch: [],
+    warnings: [...ruling.warnings, ...warningsOf(findings)],
+    record: toRecord(findings, { inquiry, seal: handOver.use }),
+  }
+}
