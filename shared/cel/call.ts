@@ -1,7 +1,7 @@
 import * as arithmetic from './arithmetic.ts'
 import type { Step } from './attribute.ts'
 import { type CallCost, one } from './cost.ts'
-import { equalResult, equals } from './equality.ts'
+import { equalResult } from './equality.ts'
 import { type Frame, noSuchOverload } from './frame.ts'
 import { any, callWith, type Implementation, invoke } from './implementation.ts'
 import { CelError, type CelResult, type CelValue, isPlainMap, sizeOf } from './values.ts'
@@ -80,7 +80,8 @@ export function equalityStep(left: Step, right: Step, negated: boolean, cost: Eq
 }
 
 function compared(a: CelValue, b: CelValue, negated: boolean): boolean | CelError {
-  return negated ? !equals(a, b) : equalResult(a, b)
+  const equal = equalResult(a, b)
+  return negated ? equal !== true : equal
 }
 
 /** A call of a library function that has one implementation and up to two arguments. */

@@ -39,11 +39,11 @@ export function equals(a: CelValue, b: CelValue): boolean {
 
 /**
  * The result of `a == b`. An opaque value on the left is equal only to its own kind: anything else but null beside it is an
- * error, as it is in the API server.
+ * error, as it is in the API server, and makes `!=` true.
  */
 export function equalResult(a: CelValue, b: CelValue): boolean | CelError {
   if (!(a instanceof Opaque) || b === null) return equals(a, b)
-  if (b instanceof Opaque && a.type === b.type) return a.equals(b)
+  if (b instanceof Opaque && a.type === b.type && b.comparable) return a.equals(b)
   return new CelError('no such overload')
 }
 
@@ -74,7 +74,7 @@ function equalObjects(a: CelObject, b: CelObject): boolean {
   if (a instanceof Timestamp) return b instanceof Timestamp && a.ns === b.ns
   if (a instanceof Duration) return b instanceof Duration && a.ns === b.ns
   if (a instanceof TypeValue) return b instanceof TypeValue && a.name === b.name
-  if (a instanceof Opaque) return b instanceof Opaque && a.type === b.type && a.equals(b) === true
+  if (a instanceof Opaque) return b instanceof Opaque && a.type === b.type && a.equals(b)
   if (a instanceof Optional) return b instanceof Optional && equalOptionals(a, b)
   if (a instanceof Message) return b instanceof Message && equalMessages(a, b)
   return false

@@ -36,10 +36,12 @@ export async function loadRegex(): Promise<RegexEngine> {
         matches: (text, limit = Number.POSITIVE_INFINITY) =>
           spans(compiled, text, limit).map((span) => span.groups),
         replace: (text, replacement, limit = Number.POSITIVE_INFINITY) => {
+          const found = spans(compiled, text, limit)
+          if (found.length === 0) return text
           const parts = parseReplacement(replacement, compiled.groupCount())
           let out = ''
           let at = 0
-          for (const { start, end, groups } of spans(compiled, text, limit)) {
+          for (const { start, end, groups } of found) {
             out += text.slice(at, start)
             for (const part of parts) out += typeof part === 'string' ? part : (groups[part] ?? '')
             at = end

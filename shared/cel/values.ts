@@ -104,9 +104,13 @@ export const NONE = new Optional(undefined)
 export abstract class Opaque extends CelObject {
   /** What stands for the value outside CEL: in host calls, in JSON, in text. */
   abstract readonly key: string
-  /** CEL equality with a value of the same `type`; an error where the API server gives one. */
-  equals(other: Opaque): boolean | CelError {
+  /** CEL equality with a value of the same `type`. */
+  equals(other: Opaque): boolean {
     return this.key === other.key
+  }
+  /** False for a value the API server cannot have on the right of `==` outside lists and maps. */
+  get comparable(): boolean {
+    return true
   }
   /** What cel-go's cost model takes as its size. */
   get size(): number {

@@ -1,5 +1,13 @@
 import { toHex, utf8 } from '../../bytes.ts'
-import { CelError, type CelResult, type CelValue, isInt, typeName, Uint } from '../values.ts'
+import {
+  CelError,
+  type CelResult,
+  type CelValue,
+  compareStrings,
+  isInt,
+  typeName,
+  Uint,
+} from '../values.ts'
 
 /** Digits after the point when a clause names none. */
 export const DEFAULT_PRECISION = 6
@@ -112,4 +120,9 @@ export function hexClause(value: CelValue): string {
   if (isInt(value)) return value.toString(16)
   if (value instanceof Uint) return value.value.toString(16)
   return refuse('only integers, byte buffers, and strings can be formatted as hex', value)
+}
+
+/** Printed map entries in the order of their printed keys. */
+export function sortedByKey(entries: readonly [string, string][]): [string, string][] {
+  return entries.toSorted(([a], [b]) => compareStrings(a, b))
 }

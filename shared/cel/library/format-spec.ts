@@ -22,6 +22,7 @@ import {
   hexClause,
   radix,
   refuse,
+  sortedByKey,
   unknownClause,
 } from './format-clause.ts'
 import { durationToString, timestampToString } from './time.ts'
@@ -68,8 +69,13 @@ function text(value: CelValue): string {
   const elements = elementsOf(value)
   if (elements !== undefined) return `[${elements.map(text).join(', ')}]`
   if (isMap(value)) {
-    const entries = Array.from(mapEntries(value), ([key, entry]) => `${text(key)}: ${text(entry)}`)
-    return `{${entries.sort().join(', ')}}`
+    const entries = Array.from(mapEntries(value), ([key, entry]): [string, string] => [
+      text(key),
+      text(entry),
+    ])
+    return `{${sortedByKey(entries)
+      .map(([key, entry]) => `${key}: ${entry}`)
+      .join(', ')}}`
   }
   return (
     decimalInteger(value) ??

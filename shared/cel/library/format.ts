@@ -25,6 +25,7 @@ import {
   radix,
   refuse,
   refuseWith,
+  sortedByKey,
   unknownClause,
 } from './format-clause.ts'
 import { quote } from './strings.ts'
@@ -112,11 +113,13 @@ function lenient(bytes: Uint8Array): string {
 }
 
 function nestedMap(map: CelValue & object): string {
-  const entries: string[] = []
+  const entries: [string, string][] = []
   for (const [key, value] of isMap(map) ? mapEntries(map) : []) {
-    entries.push(`${nested(key)}:${nested(value)}`)
+    entries.push([nested(key), nested(value)])
   }
-  return `{${entries.sort().join(', ')}}`
+  return `{${sortedByKey(entries)
+    .map(([key, value]) => `${key}:${value}`)
+    .join(', ')}}`
 }
 
 function decimalClause(value: CelValue): string {

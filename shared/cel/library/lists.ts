@@ -47,17 +47,17 @@ const ZEROS: readonly [string, Guard, CelValue][] = [
   ['duration', duration, new Duration(0n)],
 ]
 
-function isSorted(values: CelValue[]): CelResult {
-  let previous: CelValue | undefined
-  for (const value of values) {
-    if (previous !== undefined) {
-      const order = compare(previous, value)
-      if (order instanceof CelError) return order
-      if (order > 0) return false
-    }
-    previous = value
-  }
-  return true
+/** True when the first is greater. Values without an order are not, as the API server's functions see it. */
+function isGreater(a: CelValue, b: CelValue): boolean {
+  const order = compare(a, b)
+  return !(order instanceof CelError) && order > 0
+}
+
+function isSorted(values: CelValue[]): boolean {
+  return values.every((value, i) => {
+    const next = values[i + 1]
+    return next === undefined || !isGreater(value, next)
+  })
 }
 
 function sum(zero: CelValue) {
@@ -72,18 +72,14 @@ function sum(zero: CelValue) {
   }
 }
 
-/** The first of the least (`sign` 1) or greatest (`sign` -1) elements. */
-function extreme(name: string, sign: 1 | -1) {
+/** The first of the least or greatest elements. */
+function extreme(name: 'min' | 'max') {
   return (values: CelValue[]): CelResult => {
     let best: CelValue | undefined
     for (const value of values) {
-      if (best === undefined) {
-        best = value
-        continue
-      }
-      const order = compare(best, value)
-      if (order instanceof CelError) return order
-      if (order * sign > 0) best = value
+      const wins =
+        best === undefined || (name === 'min' ? isGreater(best, value) : isGreater(value, best))
+      if (wins) best = value
     }
     return best ?? new CelError(`${name} called on empty list`)
   }
@@ -122,11 +118,11 @@ export const kubernetesLists: Library = {
   ]),
   ...perType(ORDERED, (name, guard) => [
     `list_${name}_min_${name}`,
-    overload('min', [listOf(guard)], extreme('min', 1)),
+    overload('min', [listOf(guard)], extreme('min')),
   ]),
   ...perType(ORDERED, (name, guard) => [
     `list_${name}_max_${name}`,
-    overload('max', [listOf(guard)], extreme('max', -1)),
+    overload('max', [listOf(guard)], extreme('max')),
   ]),
   list_a_index_of_int: overload('indexOf', [list, any], indexOf),
   list_a_last_index_of_int: overload('lastIndexOf', [list, any], lastIndexOf),
@@ -184,7 +180,7 @@ function sortBy(values: CelValue[], keys: CelValue[]): CelResult {
   }
   const [first] = keys
   if (first === undefined) return []
-  if (compare(first, first) instanceof CelError) {
+  if (!ORDERED.some(([, guard]) => guard(first))) {
     return new CelError('list elements must be comparable')
   }
   const type = typeName(first)

@@ -27,9 +27,12 @@ export class Quantity extends Opaque {
     return this.scale === 0 ? String(this.value) : `${this.value}e${this.scale}`
   }
 
-  override equals(other: Opaque): boolean | CelError {
-    if (!(other instanceof Quantity) || other.computed) return new CelError('no such overload')
-    return compareQuantities(this, other) === 0
+  override equals(other: Opaque): boolean {
+    return other instanceof Quantity && compareQuantities(this, other) === 0
+  }
+
+  override get comparable(): boolean {
+    return !this.computed
   }
 }
 

@@ -26,25 +26,24 @@ export const kubernetesRegexes: Library = {
 
 const TOO_MANY_GROUPS = new CelError('regular expression has more than one capturing group')
 
-/** What a match gives: its only group, or the whole of it. */
-function extracted(match: readonly (string | undefined)[]): string | undefined {
-  return match.length > 1 ? match[1] : match[0]
+/** What a match gives: the whole of it, or its only group, and then nothing when that is empty. */
+function extracted([whole, group]: readonly (string | undefined)[], groups: number) {
+  return groups === 0 ? whole : group || undefined
 }
 
 function extract(text: string, pattern: Regex): CelResult {
   if (pattern.groups > 1) return TOO_MANY_GROUPS
   const [match] = pattern.matches(text, 1)
-  if (match === undefined) return NONE
-  const value = extracted(match)
-  return value === undefined || value === '' ? NONE : new Optional(value)
+  const value = match && extracted(match, pattern.groups)
+  return value === undefined ? NONE : new Optional(value)
 }
 
 function extractAll(text: string, pattern: Regex): CelResult {
   if (pattern.groups > 1) return TOO_MANY_GROUPS
   const out: string[] = []
   for (const match of pattern.matches(text)) {
-    const value = extracted(match)
-    if (value !== undefined && value !== '') out.push(value)
+    const value = extracted(match, pattern.groups)
+    if (value !== undefined) out.push(value)
   }
   return out
 }
