@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'REGISTRY_RESPONSE_INVALID'
   | 'REGISTRY_DIGEST_MISMATCH'
   | 'REGISTRY_TOO_LARGE'
+  | 'REGISTRY_BUDGET_SPENT'
   // keys, signatures and seals
   | 'KEY_INVALID'
   | 'KMS_REFERENCE_INVALID'

@@ -67,13 +67,20 @@ export const CEL_MAX_RECURSION = 250
 export const CEL_MAX_NODES = 100_000
 /** Passes of one program until its host calls settle: deeper chains of dependent calls are a policy fault. */
 export const MAX_SETTLE_ROUNDS = 10
-/** Host calls one policy may ask for in one request: images × attestors of an ordinary large object, doubled. */
+/** Host calls the policies of one request may ask for together: images × attestors of an ordinary large object, doubled. */
 export const MAX_HOST_CALLS = 4000
 
+/**
+ * All bodies that registries may send for one review, bytes: they are kept until it is answered, and whoever creates a Pod chooses the
+ * registries. An ordinary image with its signatures takes 20 KiB.
+ */
+export const MAX_SESSION_BYTES = 32 * MIB
 /** Manifest, bytes: the registry API's own recommendation and notation's limit. */
 export const MAX_MANIFEST_BYTES = 4 * MIB
 /** Nesting of a manifest, levels: the specification needs six; readers of it may recurse. */
 export const MAX_MANIFEST_DEPTH = 64
+/** Values in one JSON document of a registry: four megabytes of `{},{},…` would take a hundred as objects. */
+export const MAX_DOCUMENT_VALUES = 100_000
 /** Config blob or bundle, bytes. */
 export const MAX_BLOB_BYTES = 8 * MIB
 /** Signed payload of a cosign layer, bytes: real ones are under 1 KiB. */
@@ -130,6 +137,8 @@ export const KMS_STALE_RETRY_MS = 5000
 export const KMS_BACKOFF_MS = 40
 /** A registry token without `expires_in`, milliseconds (the token specification's default). */
 export const REGISTRY_TOKEN_TTL_MS = 60_000
+/** Registry tokens kept between reviews: those of attackers' registries may be as long as `MAX_TOKEN_BYTES`. */
+export const MAX_KEPT_TOKENS = 200
 /** A registry token is given up this long before it ends, milliseconds: it has to last for the requests it was fetched for. */
 export const REGISTRY_TOKEN_SLACK_MS = 10_000
 /** No registry token is kept longer, milliseconds, whatever `expires_in` says: a revoked login should not live on. */

@@ -1,7 +1,7 @@
 import { toBase64, utf8 } from '../bytes.ts'
 import { Cache } from '../cache.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
-import { MAX_REGISTRY_TOKEN_TTL_MS } from '../limits.ts'
+import { MAX_KEPT_TOKENS, MAX_REGISTRY_TOKEN_TTL_MS } from '../limits.ts'
 import type { CredentialsPort, RegistryCredential } from '../ports.ts'
 import type { AddressPolicy } from './address.ts'
 import { type Challenge, parseChallenges } from './challenge.ts'
@@ -35,7 +35,7 @@ type Headers = Cache<string>
 
 /** Logins of all reviews of this isolate. They share settled tokens and nothing else. */
 export function createAuth(options: AuthOptions): (context: CallContext) => SessionAuth {
-  const kept: Headers = new Cache()
+  const kept: Headers = new Cache(MAX_KEPT_TOKENS)
   return (context) => new OneSessionAuth(options, kept, context)
 }
 

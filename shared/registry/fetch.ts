@@ -11,8 +11,10 @@ export interface CallContext {
   signal: AbortSignal
   /** Runs the call when a connection is free. */
   limit<T>(run: () => Promise<T>): Promise<T>
-  /** Told once for each HTTP request. */
+  /** Told before each HTTP request. */
   onRequest(): void
+  /** Told of every part of a body that arrives; throws when the review has had its share. */
+  onBytes(count: number): void
 }
 
 export interface GuardedRequest {
@@ -37,7 +39,8 @@ export interface GuardedResponse {
 /**
  * The response to a request: 2xx with its whole body, or any other status but 429 and 5xx with the start of its body.
  * Throws `REGISTRY_FORBIDDEN_ADDRESS`, `REGISTRY_TOO_LARGE`, `REGISTRY_RESPONSE_INVALID` (redirects), `REGISTRY_THROTTLED`
- * (429), `REGISTRY_UNREACHABLE` (5xx, no connection, no answer in time) or `DEADLINE_EXCEEDED` (the signal).
+ * (429), `REGISTRY_UNREACHABLE` (5xx, no connection, no answer in time), `DEADLINE_EXCEEDED` (the signal), or what the context
+ * throws.
  */
 export type GuardedFetch = (
   request: GuardedRequest,
@@ -140,7 +143,7 @@ async function followRedirects(
     const response = await options.fetch(url.href, initOf(request, authorization, context.signal))
     const location = redirectOf(response)
     if (location === undefined) {
-      return { url, ...(await readResponse(response, request, context.signal, what)) }
+      return { url, ...(await readResponse(response, request, context, what)) }
     }
     discard(response)
     if (redirects === MAX_REDIRECTS) throw invalid(`${what}: more than ${MAX_REDIRECTS} redirects`)
@@ -178,13 +181,13 @@ function redirectOf(response: Response): string | undefined {
 async function readResponse(
   response: Response,
   request: GuardedRequest,
-  signal: AbortSignal,
+  context: CallContext,
   what: string,
 ): Promise<Omit<GuardedResponse, 'url'>> {
   const { status, headers, ok } = response
   const body = ok
-    ? await readBody(response, request.maxBytes, signal, what)
-    : await readStart(response, MAX_ERROR_BYTES, signal)
+    ? await readBody(response, request.maxBytes, context, what)
+    : await readStart(response, MAX_ERROR_BYTES, context)
   return { status, headers, body }
 }
 

@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { assertDigest, type Bytes, digestBytes } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import type { ImageReference } from '../image/types.ts'
-import { MAX_CONCURRENT_CALLS, MAX_MANIFEST_BYTES } from '../limits.ts'
+import { MAX_CONCURRENT_CALLS, MAX_MANIFEST_BYTES, MAX_SESSION_BYTES } from '../limits.ts'
 import type { AddressPolicy } from './address.ts'
 import type { SessionAuth } from './auth.ts'
 import { type CallContext, errorCodeOf, type GuardedFetch, type GuardedResponse } from './fetch.ts'
@@ -35,6 +35,7 @@ class OneSession implements RegistrySession {
   readonly #context: CallContext
   readonly #shared = new Map<string, Promise<unknown>>()
   #calls = 0
+  #bytes = 0
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -43,14 +44,26 @@ class OneSession implements RegistrySession {
       signal: options.signal,
       limit: (run) => limit(run),
       onRequest: () => {
+        this.#spend(0)
         this.#calls++
       },
+      onBytes: (count) => this.#spend(count),
     }
     this.#auth = options.authFor(this.#context)
   }
 
   get calls(): number {
     return this.#calls
+  }
+
+  /** Not a fault of the content: whoever fills the budget must not make the signatures of other images look absent. */
+  #spend(bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes <= MAX_SESSION_BYTES) return
+    throw new AdmissionError(
+      'REGISTRY_BUDGET_SPENT',
+      `registries sent more than ${MAX_SESSION_BYTES} bytes for one review`,
+    )
   }
 
   resolve(reference: ImageReference): Promise<ResolvedImage> {

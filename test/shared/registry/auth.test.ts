@@ -3,6 +3,7 @@ import { pushImage } from '#functions/local/image.ts'
 import type { LocalRegistry } from '#functions/local/registry.ts'
 import type { RegistryAuth } from '#functions/local/registry-auth.ts'
 import { AdmissionError } from '#shared/errors.ts'
+import { MAX_KEPT_TOKENS } from '#shared/limits.ts'
 import type { CredentialsPort, FetchPort, RegistryCredential } from '#shared/ports.ts'
 import { createRegistryClient, type RegistryClientOptions } from '#shared/registry/client.ts'
 import type { RegistryClient } from '#shared/registry/types.ts'
@@ -220,6 +221,29 @@ describe('logging in by token', () => {
     }
     if (lastMs > 0) expect(await requestsOf(lastMs - 1)).toBe(1)
     expect(await requestsOf(lastMs)).toBe(3)
+  })
+
+  test('the tokens of an attacker with many repositories do not pile up', async () => {
+    const asked: string[] = []
+    const fetch: FetchPort = async (url, { headers }) => {
+      const { pathname, searchParams } = new URL(url)
+      if (pathname === '/token') {
+        asked.push(searchParams.get('scope') ?? '')
+        return Response.json({ token: 'x'.repeat(60_000), expires_in: 3600 })
+      }
+      const isIn = new Headers(headers).has('authorization')
+      const challenge = { 'www-authenticate': 'Bearer realm="https://registry.example/token"' }
+      return new Response(null, isIn ? { status: 404 } : { status: 401, headers: challenge })
+    }
+    const pulling = client([], { fetch })
+    const pullFrom = (n: number) =>
+      pulling.session(never()).manifest({ host: 'registry.example', repository: `app${n}` }, 'v1')
+    for (let n = 0; n <= MAX_KEPT_TOKENS; n++) await pullFrom(n)
+    expect(asked).toHaveLength(MAX_KEPT_TOKENS + 1)
+    await pullFrom(MAX_KEPT_TOKENS)
+    expect(asked).toHaveLength(MAX_KEPT_TOKENS + 1)
+    await pullFrom(0)
+    expect(asked).toHaveLength(MAX_KEPT_TOKENS + 2)
   })
 
   test('a token too short-lived to be kept still serves its session', async () => {
