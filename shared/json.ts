@@ -66,6 +66,8 @@ export function copyJson(value: JsonValue): JsonValue {
 export interface ParseOptions {
   /** Deepest nesting of arrays and objects; the default is `MAX_JSON_DEPTH`. */
   maxDepth?: number
+  /** Most values in it, those inside others included; as many as there are by default. */
+  maxValues?: number
 }
 
 /**
@@ -87,24 +89,29 @@ export function decodeJson(bytes: Uint8Array, options: ParseOptions = {}): JsonV
 
 /**
  * The value of a JSON text (RFC 8259). Throws `JSON_INVALID` with the position for anything else, and for a key that
- * occurs twice in one object (readers disagree about which one counts), nesting beyond `maxDepth` and a number that
- * is not finite. Ordinary texts are parsed by the platform; a linear scan finds those that need the exact parser.
+ * occurs twice in one object (readers disagree about which one counts), nesting beyond `maxDepth`, more than `maxValues`, and a
+ * number that is not finite. Ordinary texts are parsed by the platform; a linear scan finds those that need the exact parser.
  */
 export function parseJson(text: string, options: ParseOptions = {}): JsonValue {
-  const maxDepth = options.maxDepth ?? MAX_JSON_DEPTH
-  const members = scan(text, maxDepth)
-  if (members === undefined) return new Parser(text, maxDepth).document()
+  const bounds: Bounds = {
+    maxDepth: options.maxDepth ?? MAX_JSON_DEPTH,
+    maxValues: options.maxValues ?? Number.POSITIVE_INFINITY,
+  }
+  const members = scan(text, bounds)
+  if (members === undefined) return new Parser(text, bounds).document()
   let value: JsonValue
   try {
     // Without a reviver JSON.parse gives exactly the members of JsonValue that are not bigint or JsonDouble.
     value = JSON.parse(text) as JsonValue
   } catch (cause) {
     // The platform's message quotes the body and its position differs per engine: let our own parser say where.
-    new Parser(text, maxDepth).document()
+    new Parser(text, bounds).document()
     throw new AdmissionError('JSON_INVALID', 'JSON is not valid', { cause })
   }
-  return countMembers(value) === members ? value : new Parser(text, maxDepth).document()
+  return countMembers(value) === members ? value : new Parser(text, bounds).document()
 }
+
+type Bounds = Required<ParseOptions>
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -114,19 +121,22 @@ const NINE = 0x39
 
 /**
  * How many object members a text has if it is valid JSON, or undefined when the platform's parser would lose something:
- * a long integer, `1.0`, or too deep a nesting. Fewer members after parsing than colons here means a duplicate key.
+ * a long integer, `1.0`; or when it is past a bound, which the exact parser then says. Fewer members after parsing than colons here means a duplicate key.
  */
-function scan(text: string, maxDepth: number): number | undefined {
+function scan(text: string, { maxDepth, maxValues }: Bounds): number | undefined {
   let depth = 0
   let members = 0
+  let values = 1
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
     if (c === QUOTE) {
       i = endOfString(text, i)
       if (i < 0) return undefined
     } else if (c === 0x3a) members++
-    else if (c === 0x7b || c === 0x5b) {
-      if (++depth > maxDepth) return undefined
+    else if (c === 0x2c) {
+      if (++values > maxValues) return undefined
+    } else if (c === 0x7b || c === 0x5b) {
+      if (++depth > maxDepth || ++values > maxValues) return undefined
     } else if (c === 0x7d || c === 0x5d) depth--
     else if (c === MINUS || (c >= ZERO && c <= NINE)) {
       const end = endOfDigits(text, i)
@@ -207,12 +217,13 @@ const LITERALS: readonly [string, JsonValue][] = [
 /** The exact parser: keeps what JavaScript numbers lose, and says what is wrong and where. */
 class Parser {
   readonly #text: string
-  readonly #maxDepth: number
+  readonly #bounds: Bounds
   #at = 0
+  #values = 0
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, bounds: Bounds) {
     this.#text = text
-    this.#maxDepth = maxDepth
+    this.#bounds = bounds
   }
 
   document(): JsonValue {
@@ -223,6 +234,9 @@ class Parser {
 
   #value(depth: number): JsonValue {
     const c = this.#peek()
+    if (++this.#values > this.#bounds.maxValues) {
+      throw this.#fault(`it holds more than ${this.#bounds.maxValues} values`, this.#at)
+    }
     if (c === '{') return this.#object(depth)
     if (c === '[') return this.#array(depth)
     if (c === '"') return this.#string()
@@ -263,8 +277,8 @@ class Parser {
   }
 
   #open(depth: number): void {
-    if (depth > this.#maxDepth) {
-      throw this.#fault(`nesting is deeper than ${this.#maxDepth} levels`, this.#at)
+    if (depth > this.#bounds.maxDepth) {
+      throw this.#fault(`nesting is deeper than ${this.#bounds.maxDepth} levels`, this.#at)
     }
     this.#at++
   }

@@ -1,8 +1,7 @@
-import { fromUtf8 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import type { JsonValue } from '../json.ts'
-import { parseJson } from '../json.ts'
-import { MAX_BLOB_BYTES } from '../limits.ts'
+import { decodeJson } from '../json.ts'
+import { MAX_BLOB_BYTES, MAX_DOCUMENT_VALUES } from '../limits.ts'
 import type { Descriptor, Manifest, RegistrySession, ResolvedImage } from '../registry/types.ts'
 
 /**
@@ -28,7 +27,7 @@ export async function imageData(
     digest: descriptor.digest,
     imageIndex: platform === undefined ? null : root.json,
     manifest: manifest.json,
-    config: parseJson(fromUtf8(config)),
+    config: decodeJson(config, { maxValues: MAX_DOCUMENT_VALUES }),
   }
 }
 

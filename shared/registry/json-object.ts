@@ -1,14 +1,14 @@
 import { fromUtf8 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import type { JsonValue } from '../json.ts'
-import { MAX_MANIFEST_DEPTH } from '../limits.ts'
+import { MAX_DOCUMENT_VALUES, MAX_MANIFEST_DEPTH } from '../limits.ts'
 
 /** A JSON object from a registry. Ask it with `Object.hasOwn` semantics only: `field` does. */
 export interface JsonObject {
   [key: string]: JsonValue
 }
 
-/** The object in the bytes; throws `REGISTRY_RESPONSE_INVALID` when they are not strict UTF-8, not JSON, too deep, or no object. */
+/** The object in the bytes; throws `REGISTRY_RESPONSE_INVALID` when they are not strict UTF-8, not JSON, too deep, too many values, or no object. */
 export function parseJsonObject(bytes: Uint8Array, what: string): JsonObject {
   const value = parse(bytes, what)
   if (isObject(value)) return value
@@ -27,7 +27,7 @@ export function field(object: JsonObject, name: string): JsonValue | undefined {
 function parse(bytes: Uint8Array, what: string): JsonValue {
   try {
     const text = fromUtf8(bytes)
-    if (isTooDeep(text)) throw new RangeError(`nested deeper than ${MAX_MANIFEST_DEPTH} levels`)
+    if (isTooComplex(text)) throw new RangeError('nested too deeply, or too many values')
     // JSON.parse gives a subset of JsonValue: no bigint, no JsonDouble.
     return JSON.parse(text) as JsonValue
   } catch (cause) {
@@ -37,8 +37,10 @@ function parse(bytes: Uint8Array, what: string): JsonValue {
   }
 }
 
-function isTooDeep(text: string): boolean {
+/** Objects and arrays take many times the memory of their text, so this is decided before there are any. */
+function isTooComplex(text: string): boolean {
   let depth = 0
+  let values = 0
   let inString = false
   for (let at = 0; at < text.length; at++) {
     const char = text[at]
@@ -46,9 +48,12 @@ function isTooDeep(text: string): boolean {
       if (char === '\\') at++
       else if (char === '"') inString = false
     } else if (char === '"') inString = true
+    else if (char === ',') values++
     else if (char === '{' || char === '[') {
+      values++
       if (++depth > MAX_MANIFEST_DEPTH) return true
     } else if (char === '}' || char === ']') depth--
+    if (values > MAX_DOCUMENT_VALUES) return true
   }
   return false
 }

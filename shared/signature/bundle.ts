@@ -1,6 +1,6 @@
 import { type Bytes, equal, fromBase64 } from '../bytes.ts'
 import type { AdmissionError } from '../errors.ts'
-import { decodeJson, type JsonValue } from '../json.ts'
+import type { JsonValue } from '../json.ts'
 import { MAX_BLOB_BYTES } from '../limits.ts'
 import type { Descriptor, RegistrySession } from '../registry/types.ts'
 import {
@@ -11,6 +11,7 @@ import {
   malformed,
   quote,
   readDescriptor,
+  readJson,
   readSignature,
   type SignedContent,
   type Subject,
@@ -78,7 +79,7 @@ export async function readBundle(
   digest: string,
   manifest: () => Promise<Bytes>,
 ): Promise<SignedContent> {
-  const bundle = decodeJson(bytes)
+  const bundle = readJson(bytes)
   const mediaType = dig(bundle, 'mediaType')
   if (typeof mediaType !== 'string' || !BUNDLE_TYPES.has(mediaType)) {
     throw malformed(`bundle media type is ${quote(mediaType)}, expected versions 0.1 to 0.3`)
@@ -156,7 +157,7 @@ async function readManifest(subject: Subject, registry: RegistrySession): Promis
 
 function readDsse(envelope: JsonValue, digest: string): SignedContent {
   const { payload, message, signature } = openEnvelope(envelope)
-  checkStatement(decodeJson(payload), digest)
+  checkStatement(readJson(payload), digest)
   return { message, signature }
 }
 

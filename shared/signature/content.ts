@@ -1,7 +1,7 @@
 import { type Bytes, digestBytes, equal, fromBase64, toHex } from '../bytes.ts'
 import { AdmissionError, type ErrorCode } from '../errors.ts'
-import { getOwn, isJsonObject, type JsonValue } from '../json.ts'
-import { MAX_SIGNATURE_BYTES } from '../limits.ts'
+import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../json.ts'
+import { MAX_DOCUMENT_VALUES, MAX_SIGNATURE_BYTES } from '../limits.ts'
 import type { Descriptor, Repository } from '../registry/types.ts'
 
 /** The image a signature has to be about: where it is and its digest, settled once per request. */
@@ -56,6 +56,11 @@ export function isContentFault(error: AdmissionError): boolean {
 /** The fault of content that does not count as a signature of this image. */
 export function malformed(reason: string): AdmissionError {
   return new AdmissionError('SIGNATURE_MALFORMED', reason)
+}
+
+/** The JSON that somebody published. Throws `JSON_INVALID`, also for more values than `MAX_DOCUMENT_VALUES`. */
+export function readJson(bytes: Uint8Array): JsonValue {
+  return decodeJson(bytes, { maxValues: MAX_DOCUMENT_VALUES })
 }
 
 /** The value under nested own keys, or undefined where the path ends early. */

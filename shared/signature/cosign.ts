@@ -1,5 +1,5 @@
 import type { Bytes } from '../bytes.ts'
-import { decodeJson, type JsonValue } from '../json.ts'
+import type { JsonValue } from '../json.ts'
 import { MAX_LAYER_ANNOTATION_BYTES, MAX_PAYLOAD_BYTES, MAX_SIGNATURE_LAYERS } from '../limits.ts'
 import type { RegistrySession } from '../registry/types.ts'
 import {
@@ -9,6 +9,7 @@ import {
   malformed,
   quote,
   readDescriptor,
+  readJson,
   readSignature,
   type SignedContent,
   type Subject,
@@ -78,7 +79,7 @@ function readAnnotation(value: JsonValue | undefined): Bytes {
  * `docker-reference` is information: a mirrored image keeps its signature.
  */
 function checkPayload(payload: Bytes, digest: string): void {
-  const critical = dig(decodeJson(payload), 'critical')
+  const critical = dig(readJson(payload), 'critical')
   const type = dig(critical, 'type')
   if (type !== PAYLOAD_TYPE) {
     throw malformed(`payload type is ${quote(type)}, expected ${JSON.stringify(PAYLOAD_TYPE)}`)

@@ -190,6 +190,18 @@ describe('parseJson', () => {
   })
 
   test.each([
+    { name: 'items', text: '[1,2]' },
+    { name: 'members', text: '{"a":1,"b":2}' },
+    { name: 'empty objects', text: '[{},{}]' },
+    { name: 'empty arrays', text: '[[],[]]' },
+    { name: 'values in each other', text: '[[[]]]' },
+    { name: 'values that need the exact parser', text: '[1.0,12345678901234567890]' },
+  ])('refuses one value more than it may hold: $name', ({ text }) => {
+    expect(stringifyJson(parseJson(text, { maxValues: 3 }))).toBe(stringifyJson(parseJson(text)))
+    expect(refusal(() => parseJson(text, { maxValues: 2 }))).toContain('holds more than 2 values')
+  })
+
+  test.each([
     { name: 'the fast parser', text: '{"__proto__":{"admin":true},"constructor":1}' },
     { name: 'the exact parser', text: '{"__proto__":{"admin":true},"constructor":1,"x":1.0}' },
   ])('$name keeps __proto__ an ordinary member', ({ text }) => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { pushImage } from '#functions/local/image.ts'
 import { pushBlob } from '#functions/local/push.ts'
 import type { RegistryFault } from '#functions/local/registry-faults.ts'
-import { MAX_ERROR_BYTES, MAX_MANIFEST_BYTES } from '#shared/limits.ts'
+import { MAX_ERROR_BYTES, MAX_MANIFEST_BYTES, MAX_SESSION_BYTES } from '#shared/limits.ts'
 import type { FetchPort } from '#shared/ports.ts'
 import { createRegistryClient } from '#shared/registry/client.ts'
 import { app, client, codeOf, never, paths, start, target } from './setup.ts'
@@ -429,5 +429,48 @@ describe('messages', () => {
       message: expect.not.stringContaining('s3cr3t'),
     })
     expect(paths(registry)).toHaveLength(1)
+  })
+})
+
+describe('a registry that sends as much as it may', () => {
+  /** A manifest of nearly the greatest length, different for each tag, and how many were asked for. */
+  function heavy() {
+    const seen = { requests: 0 }
+    const padding = 'x'.repeat(MAX_MANIFEST_BYTES - 1024)
+    const fetch: FetchPort = async (url) => {
+      seen.requests++
+      const mediaType = 'application/vnd.oci.image.manifest.v1+json'
+      const body = JSON.stringify({ mediaType, layers: [], annotations: { url, padding } })
+      return new Response(body, { headers: { 'content-type': mediaType } })
+    }
+    return { seen, session: answeredBy(fetch).session(never()) }
+  }
+
+  test('is heard until the review has had its share, and not asked again', async () => {
+    const { seen, session } = heavy()
+    const fits = Math.floor(MAX_SESSION_BYTES / MAX_MANIFEST_BYTES)
+    for (let n = 0; n < fits; n++) await session.manifest(place, `v${n}`)
+    expect(await codeOf(session.manifest(place, 'over'))).toBe('REGISTRY_BUDGET_SPENT')
+    expect(await codeOf(session.manifest(place, 'after'))).toBe('REGISTRY_BUDGET_SPENT')
+    expect(seen.requests).toBe(fits + 1)
+  })
+
+  test('leaves the share of other reviews alone', async () => {
+    const { session } = heavy()
+    await Promise.allSettled(Array.from({ length: 20 }, (_, n) => session.manifest(place, `v${n}`)))
+    const registry = await start()
+    const image = await pushImage(target(registry), { text: 'one', tag: 'v1' })
+    const other = await client([registry]).session(never()).manifest(app(registry), 'v1')
+    expect(other?.descriptor).toEqual(image)
+  })
+
+  test.each([
+    { name: 'objects', item: '{}' },
+    { name: 'arrays', item: '[]' },
+    { name: 'numbers', item: '0' },
+  ])('cannot make a million $name of its bytes', async ({ item }) => {
+    const body = `{"layers":[${`${item},`.repeat(1_000_000)}0]}`
+    const session = answeredBy(async () => new Response(body)).session(never())
+    expect(await codeOf(session.manifest(place, 'v1'))).toBe('REGISTRY_RESPONSE_INVALID')
   })
 })

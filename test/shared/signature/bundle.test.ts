@@ -606,4 +606,9 @@ describe('readBundle', () => {
     )
     expect(await outcomeOf(deep)).toMatchObject({ code: 'JSON_INVALID' })
   })
+
+  test('reads a bundle of a million values as malformed, without making them', async () => {
+    const many = Buffer.from(`{"mediaType":"${SIGN_PREDICATE}","a":[${'{},'.repeat(1_000_000)}0]}`)
+    expect(await outcomeOf(many)).toMatchObject({ code: 'JSON_INVALID' })
+  })
 })
