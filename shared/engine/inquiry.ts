@@ -1,8 +1,6 @@
-import type { Cache } from '../cache.ts'
 import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { parseReference } from '../image/reference.ts'
 import type { JsonValue } from '../json.ts'
-import { FACT_TTL_MS } from '../limits.ts'
 import type { RegistryClient, RegistrySession, ResolvedImage } from '../registry/types.ts'
 import type { Verification, Verifier } from '../signature/types.ts'
 import type { CallLedger, Question } from './calls.ts'
@@ -18,9 +16,6 @@ export interface InquiryOptions {
   cluster: string
   signal: AbortSignal
   live: () => Promise<Live>
-  /** Verified pairs of pinned images, across requests of one isolate. */
-  verified: Cache<Verification & { status: 'verified' }>
-  now: () => number
 }
 
 /**
@@ -68,21 +63,16 @@ export class Inquiry {
     const attestor = policy.attestors.find((candidate) => candidate.name === question.attestor)
     try {
       if (attestor === undefined) throw new TypeError(`no attestor ${question.attestor}`)
-      const { cluster, signal, verified, now } = this.#options
-      const key = pinnedKey(cluster, policy.hash, attestor.hash, image)
-      const known = key === undefined ? undefined : verified.get(key, now())
+      const { cluster, signal } = this.#options
+      const { verifier } = await this.#live()
+      const known = verifier.recall(parseReference(image), attestor, cluster)
       if (known !== undefined) {
         this.#cacheHits++
         return known
       }
       const resolved = await this.resolve(image)
-      const { verifier } = await this.#live()
       const registry = await this.#open()
-      const result = await verifier.verifyImage(resolved, attestor, { cluster, registry, signal })
-      if (key !== undefined && result.status === 'verified') {
-        verified.set(key, result, now() + FACT_TTL_MS)
-      }
-      return result
+      return await verifier.verifyImage(resolved, attestor, { cluster, registry, signal })
     } catch (thrown) {
       const error = toAdmissionError(thrown, `verifying ${image}`)
       return error.code === 'REGISTRY_NOT_FOUND'
@@ -113,16 +103,4 @@ export class Inquiry {
     this.#session ??= registry.session(this.#options.signal)
     return this.#session
   }
-}
-
-/** A cache key for an image that is pinned to a digest; a tag may move, so it has none. */
-function pinnedKey(
-  cluster: string,
-  policyHash: string,
-  attestorHash: string,
-  image: string,
-): string | undefined {
-  return image.includes('@sha256:')
-    ? JSON.stringify([cluster, policyHash, attestorHash, image])
-    : undefined
 }

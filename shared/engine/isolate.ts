@@ -1,9 +1,8 @@
 import type { AdmissionRequest } from '../admission/types.ts'
-import { Cache } from '../cache.ts'
 import type { KeyRing } from '../outcome/types.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { CompiledPolicy } from '../policy/types.ts'
-import { Inquiry, type InquiryOptions, type Live } from './inquiry.ts'
+import { Inquiry, type Live } from './inquiry.ts'
 import { policiesFor } from './selection.ts'
 import type { EngineCall } from './types.ts'
 
@@ -29,11 +28,10 @@ export interface Isolate {
 
 /** The shared part of an engine's flows. */
 export function createIsolate(options: EngineOptions): Isolate {
-  const { live, now } = options
-  const verified: InquiryOptions['verified'] = new Cache()
+  const { live } = options
   return {
     options,
     select: policiesFor(options.policies),
-    inquiryFor: ({ cluster, signal }) => new Inquiry({ cluster, signal, live, verified, now }),
+    inquiryFor: ({ cluster, signal }) => new Inquiry({ cluster, signal, live }),
   }
 }

@@ -71,7 +71,8 @@ export function withDigest(text: string, digest: string): string {
 
 /** `host[:port]` in lower case where the registry's API answers. */
 export function apiHost(reference: Pick<ImageReference, 'registry'>): string {
-  return reference.registry === DOCKER_HUB ? DOCKER_HUB_API : reference.registry.toLowerCase()
+  const registry = reference.registry.toLowerCase()
+  return registry === DOCKER_HUB ? DOCKER_HUB_API : registry
 }
 
 /** The tag is behind the last colon, unless a slash follows: then that colon is before a port. */

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { assertDigest, type Bytes, digestBytes } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
+import { apiHost } from '../image/reference.ts'
 import type { ImageReference } from '../image/types.ts'
 import { MAX_CONCURRENT_CALLS, MAX_MANIFEST_BYTES, MAX_SESSION_BYTES } from '../limits.ts'
 import type { AddressPolicy } from './address.ts'
@@ -24,9 +25,7 @@ export function createSession(options: SessionOptions): RegistrySession {
 
 /** Where the registry API of an image is. Docker Hub's is at another host than its name. */
 export function repositoryOf(reference: ImageReference): Repository {
-  const registry = reference.registry.toLowerCase()
-  const host = registry === 'index.docker.io' ? 'registry-1.docker.io' : registry
-  return { host, repository: reference.repository }
+  return { host: apiHost(reference), repository: reference.repository }
 }
 
 class OneSession implements RegistrySession {

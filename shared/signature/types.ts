@@ -1,4 +1,5 @@
 import type { AdmissionError } from '../errors.ts'
+import type { ImageReference } from '../image/types.ts'
 import type { RegistrySession, ResolvedImage } from '../registry/types.ts'
 
 export type HashAlgorithm = 'sha256' | 'sha384' | 'sha512'
@@ -41,6 +42,11 @@ export interface Verifier {
     attestor: Attestor,
     context: { cluster: string; registry: RegistrySession; signal: AbortSignal },
   ): Promise<Verification>
+  /**
+   * What an earlier call found out about this digest in this repository, or undefined: also for a reference without a digest, whose
+   * tag may have moved. Asks nobody.
+   */
+  recall(reference: ImageReference, attestor: Attestor, cluster: string): Verification | undefined
   /** KMS requests made so far by this isolate. */
   readonly kmsCalls: number
 }

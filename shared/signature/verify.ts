@@ -2,6 +2,7 @@ import { digestBytes } from '../bytes.ts'
 import { Cache } from '../cache.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { FACT_TTL_MS, MAX_CACHED_CANDIDATES, REJECTION_TTL_MS } from '../limits.ts'
+import { repositoryOf } from '../registry/session.ts'
 import type { RegistrySession, ResolvedImage } from '../registry/types.ts'
 import { findBundles } from './bundle.ts'
 import { type Check, createCheck } from './check.ts'
@@ -10,7 +11,7 @@ import { findTagSignatures, signatureTag } from './cosign.ts'
 import { examineLayout, type LayoutResult } from './examine.ts'
 import type { VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
-import type { Candidate, Verification, Verifier } from './types.ts'
+import type { Attestor, Candidate, Verification, Verifier } from './types.ts'
 
 export interface VerifierOptions {
   /** Epoch milliseconds. */
@@ -34,9 +35,14 @@ export function createVerifier(options: VerifierOptions): Verifier {
     get kmsCalls() {
       return kms.calls
     },
+    recall(reference, attestor, cluster) {
+      if (reference.digest === undefined) return undefined
+      const subject = { repository: repositoryOf(reference), digest: reference.digest }
+      return verdicts.get(idOf(subject, attestor, cluster), now())
+    },
     async verifyImage(image, attestor, { cluster, registry, signal }) {
       const subject = toSubject(image)
-      const id = JSON.stringify([cluster, attestor.hash, subject.repository, subject.digest])
+      const id = idOf(subject, attestor, cluster)
       const known = verdicts.get(id, now())
       if (known !== undefined) return known
       const check = createCheck(attestor, { keys, kms, signal })
@@ -45,6 +51,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
       return verification
     },
   }
+}
+
+/** What a verdict is kept under. */
+function idOf({ repository, digest }: Subject, attestor: Attestor, cluster: string): string {
+  return JSON.stringify([cluster, attestor.hash, repository.host, repository.repository, digest])
 }
 
 /** The contract is "never throws", so even a fault of our own becomes a verdict. */

@@ -75,17 +75,19 @@ export async function createWorld(): Promise<World> {
       const files = texts.map((text, index) => ({ name: `policy-${index}.yaml`, text }))
       const loaded = await loadPolicies(files)
       if (loaded.faults.length > 0) throw new Error(JSON.stringify(loaded.faults, null, 2))
+      // One for all requests of an engine, as functions have it: they remember verdicts.
+      const live = {
+        registry: createRegistryClient({
+          fetch,
+          now,
+          credentials: async () => undefined,
+          plainHttpHosts: [registry.host],
+        }),
+        verifier: createVerifier({ now, kms: createKmsKeys({ port: NO_KMS, now }) }),
+      }
       return createImagePolicyEngine({
         policies: loaded.policies,
-        live: async () => ({
-          registry: createRegistryClient({
-            fetch,
-            now,
-            credentials: async () => undefined,
-            plainHttpHosts: [registry.host],
-          }),
-          verifier: createVerifier({ now, kms: createKmsKeys({ port: NO_KMS, now }) }),
-        }),
+        live: async () => live,
         keyRing: secretKeyRing([{ kid: 'test', secret: new Uint8Array(32).fill(7) }]),
         outcomes: { onMissing: 'verify', lifetimeMs: SEAL_TTL_MS },
         now,

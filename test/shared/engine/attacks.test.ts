@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Live } from '#shared/engine/inquiry.ts'
 import { AdmissionError } from '#shared/errors.ts'
+import { FACT_TTL_MS } from '#shared/limits.ts'
 import type { RegistrySession } from '#shared/registry/types.ts'
 import type { Verification } from '#shared/signature/types.ts'
 import {
@@ -61,6 +62,7 @@ function knowing(answerFor: (image: string, attestor: string) => Answer): Partia
     registry: { session: () => session },
     verifier: {
       kmsCalls: 0,
+      recall: () => undefined,
       verifyImage: async ({ reference }, { name }) =>
         verdicts[answerFor(reference.repository, name)],
     },
@@ -312,5 +314,57 @@ describe('another spelling of an image', () => {
       expect(final.spec).toMatchObject({ containers: [{ image: unsigned.pinned }] })
       expect(validated.status?.message).toBe('Policy signed failed: every image must be signed')
     }
+  })
+})
+
+describe('what is remembered between requests', () => {
+  test('ends when it ends, however often and by whatever name it is asked for', async () => {
+    const { pinned, tagged, digest } = await world.push('memory/app', ['release'])
+    const untagged = `${tagged.replace(/:1\.0$/, '')}@${digest}`
+    const engine = await world.engine([policyText(world.keys)])
+    const admits = async (image: string) =>
+      (await engine.validate(requestFor(podWith([image])), callFor())).allowed
+    expect(await admits(pinned)).toBe(true)
+    world.registry.faults.add({ kind: 'status', status: 404 }, { on: /\.sig|referrers/ })
+    world.clock.now = START + FACT_TTL_MS - 1
+    expect(await admits(pinned)).toBe(true)
+    expect(await admits(untagged)).toBe(true)
+    world.clock.now = START + FACT_TTL_MS
+    expect(await admits(pinned)).toBe(false)
+    expect(await admits(untagged)).toBe(false)
+  })
+
+  test('is not shared between clusters, attestors or repositories', async () => {
+    const { pinned } = await world.push('memory/mine', ['release'])
+    const copied = await world.push('memory/copied', [])
+    const engine = await world.engine([
+      policyText(world.keys),
+      policyText(world.keys, { name: 'audited', attestors: ['audit'] }),
+    ])
+    const calls = async (image: string, cluster: string, policy: string) => {
+      world.registry.requests.length = 0
+      const call = callFor({ cluster, policies: [policy] })
+      const { allowed } = await engine.validate(requestFor(podWith([image])), call)
+      return { allowed, asked: world.registry.requests.length > 0 }
+    }
+    expect(await calls(pinned, 'prod', 'signed')).toEqual({ allowed: true, asked: true })
+    expect(await calls(pinned, 'prod', 'signed')).toEqual({ allowed: true, asked: false })
+    expect(await calls(pinned, 'staging', 'signed')).toEqual({ allowed: true, asked: true })
+    expect(await calls(pinned, 'prod', 'audited')).toEqual({ allowed: false, asked: true })
+    expect(await calls(copied.pinned, 'prod', 'signed')).toEqual({ allowed: false, asked: true })
+  })
+
+  test('knows nothing of a tag, which may move', async () => {
+    const { tagged, digest } = await world.push('memory/moving', ['release'])
+    const other = await world.push('memory/moved', [])
+    const engine = await world.engine([policyText(world.keys, { spec: UNPINNED })])
+    const admits = async () =>
+      (await engine.validate(requestFor(podWith([tagged])), callFor())).allowed
+    expect(await admits()).toBe(true)
+    world.registry.faults.add(
+      { kind: 'moving-tag', digests: [other.digest, digest] },
+      { on: /memory\/moving\/manifests\/1\.0/ },
+    )
+    expect(await admits()).toBe(false)
   })
 })

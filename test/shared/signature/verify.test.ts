@@ -14,6 +14,7 @@ import {
 import { localSigner } from '#functions/local/signer.ts'
 import { Cache } from '#shared/cache.ts'
 import { AdmissionError } from '#shared/errors.ts'
+import type { ImageReference } from '#shared/image/types.ts'
 import { FACT_TTL_MS, REJECTION_TTL_MS } from '#shared/limits.ts'
 import type { RegistrySession } from '#shared/registry/types.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
@@ -394,5 +395,33 @@ describe('verifyImage', () => {
     )
     expect(codeOf(await stage.verify(image, byKms, { kms }))).toBe('KMS_UNAVAILABLE')
     expect(asked).toEqual(['key'])
+  })
+})
+
+describe('recall', () => {
+  test('gives the verdict on a digest in its repository, and asks nobody', async () => {
+    const image = await stage.image()
+    await signImage(stage.target, image, [ours], 'tag')
+    const kms = createKmsKeys({ port: NO_KMS, now: () => NOW })
+    let now = NOW
+    const verifier = createVerifier({ now: () => now, kms })
+    const resolved = stage.resolved(image)
+    const { digest } = image.descriptor
+    const written: ImageReference = { ...resolved.reference, digest }
+    const recalled = (reference = written, named = attestor, cluster = 'prod') =>
+      verifier.recall(reference, named, cluster)?.status
+    expect(recalled()).toBeUndefined()
+    const context = { cluster: 'prod', registry: stage.session(), signal: never() }
+    await verifier.verifyImage(resolved, attestor, context)
+    expect(recalled()).toBe('verified')
+    expect(recalled({ ...written, tag: 'v1', text: 'another text' })).toBe('verified')
+    expect(recalled({ ...written, registry: written.registry.toUpperCase() })).toBe('verified')
+    expect(recalled(resolved.reference)).toBeUndefined()
+    expect(recalled({ ...written, repository: 'other' })).toBeUndefined()
+    expect(recalled({ ...written, registry: 'registry.example' })).toBeUndefined()
+    expect(recalled(written, { ...attestor, hash: 'another' })).toBeUndefined()
+    expect(recalled(written, attestor, 'staging')).toBeUndefined()
+    now = NOW + FACT_TTL_MS
+    expect(recalled()).toBeUndefined()
   })
 })
