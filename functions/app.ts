@@ -109,7 +109,7 @@ class Desk {
       log({
         level: answer.error === undefined ? 'info' : 'error',
         event: 'decision',
-        ...(await decisionRecord(call, answer)),
+        ...decisionRecord(call, answer),
         trace: traceId(c.req.header('traceparent')),
         deployment: this.#options.deployment.hash.slice(0, 12),
         timeoutMs,

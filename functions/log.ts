@@ -1,4 +1,5 @@
-import { sha256, toHex, utf8 } from '#shared/bytes.ts'
+import { toHex, utf8 } from '#shared/bytes.ts'
+import { sha256Short } from '#shared/hash.ts'
 import type { LogPort } from '#shared/ports.ts'
 import type { ReviewAnswer, ReviewCall } from './review.ts'
 
@@ -11,10 +12,10 @@ export function traceId(traceparent: string | undefined): string | undefined {
  * The log record of one answered review. Users appear as a hash that is the same for the same user of the same cluster;
  * objects, tokens and headers do not appear.
  */
-export async function decisionRecord(
+export function decisionRecord(
   call: Pick<ReviewCall, 'cluster' | 'phase' | 'scope' | 'policies'>,
   { request, decision, error, httpStatus }: ReviewAnswer,
-): Promise<Record<string, unknown>> {
+): Record<string, unknown> {
   return {
     cluster: call.cluster,
     phase: call.phase,
@@ -27,7 +28,7 @@ export async function decisionRecord(
     namespace: request?.namespace,
     name: request?.name,
     dryRun: request?.dryRun || undefined,
-    user: request && (await userHash(call.cluster, request.userInfo.username ?? '')),
+    user: request && userHash(call.cluster, request.userInfo.username ?? ''),
     verdict: decision === undefined ? 'unreadable' : decision.allowed ? 'allow' : 'deny',
     code: decision?.status?.code ?? (httpStatus === 200 ? undefined : httpStatus),
     message: decision?.status?.message,
@@ -42,8 +43,8 @@ function nameOf(group: string, version: string, kind: string): string {
   return group === '' ? `${version}/${kind}` : `${group}/${version}/${kind}`
 }
 
-async function userHash(cluster: string, username: string): Promise<string> {
-  return toHex(await sha256(utf8(`${cluster}\n${username}`))).slice(0, 16)
+function userHash(cluster: string, username: string): string {
+  return toHex(sha256Short(utf8(`${cluster}\n${username}`))).slice(0, 16)
 }
 
 /** A LogPort that writes one JSON line per record. What JSON cannot hold is written as text, never thrown over. */

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 /** Import direction (design.md 3): what stands left never imports what stands right of it. */
 const LAYERS = [
-  ['errors', 'limits', 'bytes', 'json', 'cache', 'ports'],
+  ['errors', 'limits', 'bytes', 'hash', 'json', 'cache', 'ports'],
   ['admission'],
   ['cel'],
   ['image'],
@@ -22,7 +22,7 @@ const LAYERS = [
 const SINGLE_IMPORTER = ['re2js', '@aws-sdk/client-kms', '@hono/node-server', 'esbuild']
 
 /** Packages that the engine may use, all of them neutral of runtimes. `yaml` reads policies and is in no function. */
-const SHARED_PACKAGES = ['p-limit', 're2js', 'yaml']
+const SHARED_PACKAGES = ['@noble/hashes', 'p-limit', 're2js', 'yaml']
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

@@ -57,7 +57,7 @@ export async function sealFindings(
     if (lifetime <= 0) return { annotations: { outcomes } }
     const key = await keyRing.current(at, call.signal)
     const context = sealContext(request, call.cluster)
-    const seal = await sealOutcomes(proven.facts.outcomes(), context, key, at, lifetime)
+    const seal = sealOutcomes(proven.facts.outcomes(), context, key, at, lifetime)
     return { annotations: { outcomes, seal } }
   } catch (thrown) {
     return { annotations: { outcomes }, fault: toAdmissionError(thrown, 'sealing outcomes') }

@@ -21,14 +21,13 @@ const MAX_EPOCH_KEYS = 4
  * settled keys are kept, so that no request waits on another's call. Its methods throw `SEAL_KEY_UNAVAILABLE`.
  */
 export function kmsKeyRing({ kms, key }: { kms: KmsPort; key: KmsKey }): KeyRing {
-  const keys = new Cache<CryptoKey>(MAX_EPOCH_KEYS)
+  const keys = new Cache<Bytes>(MAX_EPOCH_KEYS)
 
-  async function derive(epoch: number, now: number, signal: AbortSignal): Promise<CryptoKey> {
+  async function derive(epoch: number, now: number, signal: AbortSignal): Promise<Bytes> {
     const kid = `h${epoch}`
     const known = keys.get(kid, now)
     if (known !== undefined) return known
-    const mac = await generateMac(kms, key, epoch, signal)
-    const derived = await importKey(mac)
+    const derived = await generateMac(kms, key, epoch, signal)
     keys.set(kid, derived, (epoch + 2) * HOUR_MS)
     return derived
   }
@@ -92,9 +91,9 @@ export function secretKeyRing(secrets: readonly RingSecret[]): KeyRing {
     throw new AdmissionError('CONFIG_INVALID', `the secrets of the seal: ${listed}`, { faults })
   }
   const ring = new Map(secrets.map(({ kid, secret }) => [kid, secret.slice() as Bytes]))
-  const keys = new Map<string, CryptoKey>()
+  const keys = new Map<string, Bytes>()
 
-  async function find(kid: string): Promise<CryptoKey | undefined> {
+  async function find(kid: string): Promise<Bytes | undefined> {
     const known = keys.get(kid)
     const secret = ring.get(kid)
     if (known !== undefined || secret === undefined) return known
@@ -134,7 +133,7 @@ function ringFaults(secrets: readonly RingSecret[]): Fault[] {
 }
 
 /** The key id is part of the derivation: a secret listed under two ids gives two keys. */
-async function deriveKey(kid: string, secret: Bytes): Promise<CryptoKey> {
+async function deriveKey(kid: string, secret: Bytes): Promise<Bytes> {
   const material = await crypto.subtle.importKey('raw', secret, 'HKDF', false, ['deriveBits'])
   const parameters = {
     name: 'HKDF',
@@ -143,12 +142,7 @@ async function deriveKey(kid: string, secret: Bytes): Promise<CryptoKey> {
     info: utf8(`${LABEL}/${kid}`),
   }
   const bits = await crypto.subtle.deriveBits(parameters, material, 8 * MAC_BYTES)
-  return importKey(new Uint8Array(bits))
-}
-
-function importKey(bytes: Bytes): Promise<CryptoKey> {
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-  return crypto.subtle.importKey('raw', bytes, algorithm, false, ['sign', 'verify'])
+  return new Uint8Array(bits)
 }
 
 function unavailable(message: string, cause?: unknown): AdmissionError {

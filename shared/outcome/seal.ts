@@ -1,5 +1,6 @@
-import { type Bytes, concat, fromBase64Url, toBase64Url, utf8 } from '../bytes.ts'
+import { type Bytes, concat, equal, fromBase64Url, toBase64Url, utf8 } from '../bytes.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
+import { hmacSha256 } from '../hash.ts'
 import { MAX_SEAL_BYTES, MAX_SEAL_CHARS, MAX_SEAL_TTL_MS, SEAL_SKEW_MS } from '../limits.ts'
 import { decodeBody, encodeBody, type SealBody } from './body.ts'
 import { KID } from './keyring.ts'
@@ -14,21 +15,21 @@ const MAC_BYTES = 32
  * Outcomes sealed for exactly this context: `v1.<kid>.<base64url body>.<base64url HMAC-SHA-256>` (specs/signatures.md 4.7). `now` is epoch
  * milliseconds; it lives `ttlMs`, never longer than `MAX_SEAL_TTL_MS`. Throws `SEAL_TOO_LARGE`.
  */
-export async function sealOutcomes(
+export function sealOutcomes(
   outcomes: Outcomes,
   context: SealContext,
-  signing: { kid: string; key: CryptoKey },
+  signing: { kid: string; key: Bytes },
   now: number,
   ttlMs: number,
-): Promise<string> {
+): string {
   const { kid, key } = signing
   if (!KID.test(kid)) throw new TypeError('a key id has 1 to 32 characters of a-z 0-9 -')
   if (!(ttlMs > 0)) throw new TypeError('the lifetime of a seal is positive')
   const issuedAt = Math.floor(now)
   const expiresAt = issuedAt + Math.floor(Math.min(ttlMs, MAX_SEAL_TTL_MS))
   const body = toBase64Url(encodeBody({ outcomes, issuedAt, expiresAt }))
-  const mac = await crypto.subtle.sign('HMAC', key, macInput(kid, context, body))
-  return [VERSION, kid, body, toBase64Url(new Uint8Array(mac))].join('.')
+  const mac = hmacSha256(key, macInput(kid, context, body))
+  return [VERSION, kid, body, toBase64Url(mac)].join('.')
 }
 
 /**
@@ -49,8 +50,7 @@ export async function openSeal(
     const key = await ring.find(token.kid, now, signal)
     if (key === undefined) throw refusal('its key is not one of ours, or no longer')
     // The MAC is over the bytes as they came: nothing of the body is decoded before it is known to be ours.
-    const input = macInput(token.kid, context, token.body)
-    if (!(await crypto.subtle.verify('HMAC', key, token.mac, input))) {
+    if (!equal(hmacSha256(key, macInput(token.kid, context, token.body)), token.mac)) {
       throw refusal('it was not made by us for this object')
     }
     const body = decodeToken(token.body)

@@ -1,3 +1,5 @@
+import type { Bytes } from '../bytes.ts'
+
 /**
  * A settled host call: this function, for exactly this image string resolved to this digest, under this policy and attestor,
  * succeeded. Only successes are facts; what is not a fact is found out again.
@@ -57,7 +59,7 @@ export interface OutcomeRecord {
 /** MAC keys by id. Throws `SEAL_KEY_UNAVAILABLE` when the key service does not answer. */
 export interface KeyRing {
   /** The key new seals are made with. `now` is epoch milliseconds. */
-  current(now: number, signal: AbortSignal): Promise<{ kid: string; key: CryptoKey }>
+  current(now: number, signal: AbortSignal): Promise<{ kid: string; key: Bytes }>
   /** The key of a kid that is acceptable now (epoch −1, 0, +1, or a live ring entry), or undefined. */
-  find(kid: string, now: number, signal: AbortSignal): Promise<CryptoKey | undefined>
+  find(kid: string, now: number, signal: AbortSignal): Promise<Bytes | undefined>
 }

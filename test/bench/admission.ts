@@ -1,4 +1,5 @@
 import { createApp } from '#functions/app.ts'
+import { toLambdaHandler } from '#functions/lambda.ts'
 import type { AdmissionRequest, JsonObject } from '#shared/admission/types.ts'
 import { sha256, toHex, utf8 } from '#shared/bytes.ts'
 import type { ImagePolicyEngine } from '#shared/engine/types.ts'
@@ -116,13 +117,20 @@ async function doorBench(engine: ImagePolicyEngine, object: JsonObject): Promise
     log: () => undefined,
   })
   const body = reviewText(requestFor(object))
-  const url = `https://x/v1/prod/${token}/ivpol/validate?timeout=5s`
+  const handler = toLambdaHandler(app)
+  const event = {
+    version: '2.0',
+    rawPath: `/v1/prod/${token}/ivpol/validate`,
+    rawQueryString: 'timeout=5s',
+    headers: { 'content-type': 'application/json' },
+    requestContext: { stage: '$default', http: { method: 'POST', sourceIp: '203.0.113.1' } },
+    body,
+  }
   return {
-    name: 'door: validate, covering seal, 3 containers',
+    name: 'Lambda handler: validate, seal, 3 containers',
     run: async () => {
-      const headers = { 'content-type': 'application/json' }
-      const response = await app.request(url, { method: 'POST', headers, body }, {})
-      await response.text()
+      const { statusCode } = await handler(event, {})
+      if (statusCode !== 200) throw new Error(`answered ${statusCode}`)
     },
     note: () => `body ${body.length} bytes; token, JSON, review, seal, CEL, answer, log record`,
   }
@@ -143,7 +151,7 @@ async function sealBenches(object: JsonObject): Promise<Bench[]> {
     attestor: 'release',
   }))
   const outcomes = { policies: [{ policy: 'signed', policyHash: 'b'.repeat(64) }], facts }
-  const seal = await sealOutcomes(outcomes, context, key, 0, 120_000)
+  const seal = sealOutcomes(outcomes, context, key, 0, 120_000)
   return [
     {
       name: 'seal: make, 3 facts',

@@ -30,7 +30,7 @@ export const ATTACKS: readonly Scenario[] = [
     title: 'A forged outcome annotation is worth nothing',
     async run(stage) {
       const image = await stage.image('forged', 'nobody')
-      const object = await forgedPod('forged', image, await sealedPod(stage, 'forged-from'))
+      const object = forgedPod('forged', image, await sealedPod(stage, 'forged-from'))
       const full = await stage.create(object)
       const bare = await stage.create(object, BARE)
       const [before, after] = [annotationsOf(object), annotationsOf(full.object)]

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type Bytes, concat, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
@@ -33,9 +34,8 @@ function hmacKms(secret = new Uint8Array(32).fill(7)) {
 }
 
 /** The MAC a key makes: two keys are the same when their MACs are. */
-async function fingerprint(key: CryptoKey | undefined): Promise<string | undefined> {
-  if (key === undefined) return undefined
-  return Buffer.from(await crypto.subtle.sign('HMAC', key, utf8('x'))).toString('hex')
+function fingerprint(key: Uint8Array | undefined): string | undefined {
+  return key === undefined ? undefined : createHmac('sha256', key).update('x').digest('hex')
 }
 
 async function find(ring: KeyRing, kid: string, now = NOW): Promise<string | undefined> {
@@ -47,10 +47,7 @@ describe('kmsKeyRing', () => {
     const { kms, messages } = hmacKms()
     const { kid, key } = await kmsKeyRing({ kms, key: KEY }).current(NOW, SIGNAL)
     expect(kid).toBe('h497000')
-    expect(key).toMatchObject({
-      extractable: false,
-      algorithm: { name: 'HMAC', hash: { name: 'SHA-256' } },
-    })
+    expect(key).toHaveLength(32)
     const hour = new Uint8Array(8)
     new DataView(hour.buffer).setBigUint64(0, BigInt(EPOCH))
     expect(messages).toEqual([concat(utf8('countersign.dev/seal/key/v1'), hour)])
@@ -60,8 +57,8 @@ describe('kmsKeyRing', () => {
     const one = await kmsKeyRing({ kms: hmacKms().kms, key: KEY }).current(NOW, SIGNAL)
     const two = kmsKeyRing({ kms: hmacKms().kms, key: KEY })
     const other = kmsKeyRing({ kms: hmacKms(new Uint8Array(32).fill(8)).kms, key: KEY })
-    expect(await find(two, one.kid)).toBe(await fingerprint(one.key))
-    expect(await find(other, one.kid)).not.toBe(await fingerprint(one.key))
+    expect(await find(two, one.kid)).toBe(fingerprint(one.key))
+    expect(await find(other, one.kid)).not.toBe(fingerprint(one.key))
   })
 
   test('asks KMS once per hour', async () => {
@@ -170,18 +167,15 @@ describe('secretKeyRing', () => {
     const ring = secretKeyRing([B, A])
     const { kid, key } = await ring.current(NOW, SIGNAL)
     expect(kid).toBe('b')
-    expect(key.extractable).toBe(false)
-    expect(await find(ring, 'b')).toBe(await fingerprint(key))
+    expect(await find(ring, 'b')).toBe(fingerprint(key))
     expect(await find(ring, 'a')).toBe(await find(secretKeyRing([A]), 'a'))
     expect(await find(ring, 'c')).toBeUndefined()
     expect(await find(ring, '__proto__')).toBeUndefined()
   })
 
   test('the key is not the secret itself, and another for another id', async () => {
-    const algorithm = { name: 'HMAC', hash: 'SHA-256' }
-    const raw = await crypto.subtle.importKey('raw', A.secret as Bytes, algorithm, false, ['sign'])
     const keys = [
-      await fingerprint(raw),
+      fingerprint(A.secret),
       await find(secretKeyRing([A]), 'a'),
       await find(secretKeyRing([{ ...A, kid: 'x' }]), 'x'),
       await find(secretKeyRing([B]), 'b'),
