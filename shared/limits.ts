@@ -38,10 +38,17 @@ export const MAX_WARNING_CHARS = 256
 export const MAX_WARNINGS_CHARS = 4096
 /** A denial message, characters: long enough for every failing policy, short enough for a terminal. */
 export const MAX_MESSAGE_CHARS = 16 * KIB
+/** The message of one cause of a denial, characters: the whole of it is in the denial message. */
+export const MAX_CAUSE_CHARS = 2 * KIB
 /** An audit annotation value, characters: the API server's own limit for `auditAnnotations` of a policy. */
 export const MAX_AUDIT_VALUE_CHARS = 10 * KIB
 /** Bytes that all `copy` operations of one JSON patch may add: the API server's own default. */
 export const MAX_PATCH_COPY_BYTES = 3 * MIB
+
+/** Images, and reasons, of one decision that its log line holds: log services cut or refuse a line past 256 KiB. */
+export const MAX_RECORDED = 50
+/** One text in a log line, characters. */
+export const MAX_RECORDED_CHARS = 1024
 
 /** Images of one object. A Pod with more is refused: each image costs several outside calls. */
 export const MAX_IMAGES = 1000
@@ -65,6 +72,13 @@ export const CEL_MAX_EXPRESSION_CHARS = 100_000
 export const CEL_MAX_RECURSION = 250
 /** CEL: nodes of one expression with its macros expanded (optMap copies its target); cel-go's own parser limit. */
 export const CEL_MAX_NODES = 100_000
+/**
+ * CEL: parts of one type. Types are written by inference, not by hand: a map of a value to itself doubles the value's type, and
+ * does so once for every level of nesting.
+ */
+export const CEL_MAX_TYPE_SIZE = 1000
+/** CEL: comparisons of types while one expression is checked; the largest real policies need some thousands. */
+export const CEL_MAX_TYPE_STEPS = 10_000_000
 /** Passes of one program until its host calls settle: deeper chains of dependent calls are a policy fault. */
 export const MAX_SETTLE_ROUNDS = 10
 /** Host calls the policies of one request may ask for together: images × attestors of an ordinary large object, doubled. */

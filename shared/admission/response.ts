@@ -3,6 +3,7 @@ import { AdmissionError, type ErrorCode, type Fault } from '../errors.ts'
 import { getOwn, isJsonObject, type JsonValue } from '../json.ts'
 import {
   MAX_AUDIT_VALUE_CHARS,
+  MAX_CAUSE_CHARS,
   MAX_LISTED_FAULTS,
   MAX_MESSAGE_CHARS,
   MAX_WARNING_CHARS,
@@ -114,13 +115,23 @@ function statusOf(error: AdmissionError): readonly [number, string] {
 function toStatus(status: AdmissionStatus | undefined): AdmissionStatus {
   const code = status?.code ?? 0
   const message = cut(status?.message.trim() ?? '', MAX_MESSAGE_CHARS)
+  const causes = status?.details?.causes ?? []
   return {
-    ...(status?.details === undefined ? {} : { details: status.details }),
+    ...(causes.length === 0 ? {} : { details: { causes: causesOf(causes) } }),
     status: 'Failure',
     code: Number.isInteger(code) && code >= 400 && code <= 599 ? code : 400,
     reason: status?.reason || 'Forbidden',
     message: message === '' ? 'denied without explanation' : message,
   }
+}
+
+type Causes = NonNullable<AdmissionStatus['details']>['causes']
+
+/** As many as fit: with many policies and long messages the causes alone could be larger than an answer may be. */
+function causesOf(causes: Causes): Causes {
+  return causes
+    .slice(0, MAX_LISTED_FAULTS)
+    .map((cause) => ({ ...cause, message: cut(cause.message, MAX_CAUSE_CHARS) }))
 }
 
 /** Control characters and lone surrogates: the API server drops a warning's, and JSON cannot carry the latter. */

@@ -1,4 +1,5 @@
 import { pinnedDigest } from '../image/pin.ts'
+import { MAX_RECORDED, MAX_RECORDED_CHARS } from '../limits.ts'
 import type { PolicyResult } from '../policy/decide.ts'
 import type { Finding } from './evaluation.ts'
 import type { SealUse } from './hand-over.ts'
@@ -35,22 +36,36 @@ export function warningsOf(findings: readonly Finding[]): string[] {
   return [...new Set(texts)].slice(0, MAX_REASON_WARNINGS)
 }
 
-/** The engine's part of a decision's log line. */
+/** The engine's part of a decision's log line: as much of it as a line may hold, and how much is missing. */
 export function toRecord(
   findings: readonly Finding[],
-  { inquiry, seal, pins }: { inquiry: Inquiry; seal: SealUse; pins?: number },
+  { inquiry, seal }: { inquiry: Inquiry; seal: SealUse },
 ): Record<string, unknown> {
   const images = [...new Set(findings.flatMap((finding) => finding.images))]
+  const reasons = findings.flatMap((finding) => finding.reasons)
   return {
     policies: findings.map(({ prepared, status, message, failedOpen }) => ({
       policy: prepared.policy.name,
       status: failedOpen ? 'failed-open' : status,
-      ...(status === 'pass' && !failedOpen ? {} : { message }),
+      ...(status === 'pass' && !failedOpen ? {} : { message: cut(message) }),
     })),
-    images: images.map((image) => ({ image, digest: pinnedDigest(image) })),
-    reasons: findings.flatMap((finding) => finding.reasons),
+    images: images
+      .slice(0, MAX_RECORDED)
+      .map((image) => ({ image: cut(image), digest: pinnedDigest(image) })),
+    reasons: reasons
+      .slice(0, MAX_RECORDED)
+      .map(({ image, attestor, reason }) => ({ image: cut(image), attestor, reason: cut(reason) })),
+    ...omitted('imagesOmitted', images.length),
+    ...omitted('reasonsOmitted', reasons.length),
     seal,
     calls: inquiry.calls,
-    ...(pins === undefined ? {} : { pins }),
   }
+}
+
+function omitted(name: string, count: number): Record<string, number> {
+  return count > MAX_RECORDED ? { [name]: count - MAX_RECORDED } : {}
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_RECORDED_CHARS ? text : `${text.slice(0, MAX_RECORDED_CHARS - 1)}…`
 }

@@ -232,6 +232,19 @@ describe('errorDecision', () => {
     })
   })
 
+  test('a denial with a thousand long causes is cut to what an answer can hold', () => {
+    const cause = { reason: 'ImageVerificationFailed', message: 'x'.repeat(16_384) }
+    const causes = Array.from({ length: 1000 }, () => cause)
+    const status = { status: 'Failure', code: 403, reason: 'Forbidden', message: 'no' } as const
+    const decision: Decision = { ...denied('no'), status: { ...status, details: { causes } } }
+    const { response } = toReview('uid', decision, 'validate')
+    expect(response.status?.details?.causes).toHaveLength(20)
+    expect(response.status?.details?.causes[0]).toEqual({
+      reason: 'ImageVerificationFailed',
+      message: `${'x'.repeat(2047)}…`,
+    })
+  })
+
   test('the bad paths are the causes, twenty of them', () => {
     const faults = Array.from({ length: 30 }, (_, i) => ({ path: `a[${i}]`, message: 'bad' }))
     const { status } = errorDecision(new AdmissionError('REVIEW_INVALID', 'why', { faults }))

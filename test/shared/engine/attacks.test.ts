@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { toReview } from '#shared/admission/response.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
 import { AdmissionError } from '#shared/errors.ts'
-import { FACT_TTL_MS } from '#shared/limits.ts'
+import { FACT_TTL_MS, MAX_HOST_CALLS } from '#shared/limits.ts'
 import type { RegistrySession } from '#shared/registry/types.ts'
 import type { Verification } from '#shared/signature/types.ts'
 import {
@@ -367,4 +368,49 @@ describe('what is remembered between requests', () => {
     )
     expect(await admits()).toBe(false)
   })
+})
+
+describe('more of everything than anybody needs', () => {
+  const many = (count: number) =>
+    Array.from(
+      { length: count },
+      (_, n) => `registry.example/${'x'.repeat(200)}${n}@sha256:${'a'.repeat(64)}`,
+    )
+
+  test('more checks than one request may ask for are refused, and not made', async () => {
+    let made = 0
+    const counting = knowing(() => {
+      made++
+      return 'yes'
+    })
+    const texts = ['Fail', 'Ignore'].map((failurePolicy) => {
+      const spec = `  failurePolicy: ${failurePolicy}`
+      return policyText(world.keys, { name: failurePolicy.toLowerCase(), attestors: KEYS, spec })
+    })
+    const engine = await world.engine(texts, counting)
+    const { status } = await engine.validate(requestFor(podWith(many(1000))), callFor())
+    expect(status?.message).toBe(
+      `Policy ignore error: failed to evaluate policy: more than ${MAX_HOST_CALLS} checks of images for one request`,
+    )
+    expect(made).toBe(MAX_HOST_CALLS)
+  })
+
+  test.each<Answer>(['no', 'unknown'])(
+    'a thousand images of which every check says "%s" fit into an answer and a log line',
+    async (answer) => {
+      const attestors = KEYS
+      const engine = await world.engine(
+        [policyText(world.keys, { attestors })],
+        knowing(() => answer),
+      )
+      for (const phase of ['mutate', 'validate'] as const) {
+        const decision = await engine[phase](requestFor(podWith(many(1000))), callFor())
+        expect(decision.allowed).toBe(phase === 'mutate')
+        const record = JSON.stringify(decision.record)
+        expect(record.length).toBeLessThan(256 * 1024)
+        expect(decision.record.imagesOmitted).toBe(answer === 'no' ? 950 : undefined)
+        expect(JSON.stringify(toReview('uid', decision, phase)).length).toBeLessThan(512 * 1024)
+      }
+    },
+  )
 })
