@@ -1,7 +1,8 @@
+import { CEL_MAX_TYPE_SIZE } from '../limits.ts'
 import type { CallNode, FoldNode, ListNode, MapNode, Node, SelectNode, StructNode } from './ast.ts'
 import type { Environment } from './environment.ts'
 import type { CheckedFunction } from './functions.ts'
-import { instantiate, mostGeneral, Substitution } from './infer.ts'
+import { instantiate, mostGeneral, Substitution, TypeLimit } from './infer.ts'
 import type { Places } from './tree.ts'
 import {
   BOOL,
@@ -47,12 +48,14 @@ export interface Checked {
  */
 export function check(ast: Node, places: Places, environment: Environment): Checked {
   const checker = new Checker(places, environment)
-  const checked = checker.check(ast)
-  return {
-    ast: checked,
-    type: checker.finalType(checked),
-    typeOf: (node) => checker.finalType(node),
-    faults: checker.faults,
+  const typeOf = (node: Node) => checker.finalType(node)
+  try {
+    const checked = checker.check(ast)
+    return { ast: checked, type: typeOf(checked), typeOf, faults: checker.faults }
+  } catch (thrown) {
+    if (!(thrown instanceof TypeLimit)) throw thrown
+    const faults = [{ offset: places.of(checker.reached ?? ast), message: thrown.message }]
+    return { ast, type: ERROR, typeOf, faults }
   }
 }
 
@@ -61,6 +64,8 @@ type Scope = Map<string, Type>
 
 class Checker {
   readonly faults: CheckFault[] = []
+  /** The last node that was begun. */
+  reached: Node | undefined
   readonly #places: Places
   readonly #environment: Environment
   readonly #substitution = new Substitution()
@@ -74,6 +79,7 @@ class Checker {
 
   /** Checks a node; what comes back takes its place in the tree. */
   check(node: Node): Node {
+    this.reached = node
     switch (node.k) {
       case 'const':
         return this.#typed(node, constType(node.value))
@@ -100,6 +106,7 @@ class Checker {
   }
 
   #typed<N extends Node>(node: N, type: Type): N {
+    if (type.size > CEL_MAX_TYPE_SIZE) throw new TypeLimit()
     this.#types[node.id] = type
     return node
   }

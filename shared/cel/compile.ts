@@ -1,9 +1,10 @@
 import type { Node } from './ast.ts'
-import { check } from './check.ts'
+import { type Checked, type CheckFault, check } from './check.ts'
 import type { Environment } from './environment.ts'
+import { TypeLimit } from './infer.ts'
 import { issueAt, sortIssues } from './issues.ts'
 import { type ParseResult, parse } from './parse.ts'
-import { walk } from './tree.ts'
+import { type Places, walk } from './tree.ts'
 import { printDeclaredType, printType, type Type } from './type.ts'
 import type { CompileResult, TypeName } from './types.ts'
 import { validate } from './validators.ts'
@@ -25,7 +26,8 @@ export function compile(
   if (!parsed.ok) return parsed
   const { places } = parsed
   const checked = check(parsed.ast, places, environment)
-  const faults = checked.faults.length > 0 ? checked.faults : validate(checked, places, environment)
+  const faults =
+    checked.faults.length > 0 ? checked.faults : validated(checked, places, environment)
   if (faults.length > 0) {
     const issues = faults.map(({ offset, message }) => issueAt('check', source, offset, message))
     return { ok: false, issues: sortIssues(issues) }
@@ -38,6 +40,20 @@ export function compile(
   return {
     ok: true,
     checked: { source, type, ast: checked.ast, needs: needsOf(checked.ast, environment) },
+  }
+}
+
+/** What the API server objects to in an expression that checks. */
+function validated(
+  checked: Checked,
+  places: Places,
+  environment: Environment,
+): readonly CheckFault[] {
+  try {
+    return validate(checked, places, environment)
+  } catch (thrown) {
+    if (!(thrown instanceof TypeLimit)) throw thrown
+    return [{ offset: places.of(checked.ast), message: thrown.message }]
   }
 }
 

@@ -1,4 +1,12 @@
-import { DYN, isDyn, paramOf, sameType, type Type } from './type.ts'
+import { CEL_MAX_TYPE_SIZE, CEL_MAX_TYPE_STEPS } from '../limits.ts'
+import { DYN, isDyn, paramOf, sameType, type Type, withParams } from './type.ts'
+
+/** Thrown when types grow past their bounds: the expression is refused. Never leaves the compiler. */
+export class TypeLimit extends Error {
+  constructor() {
+    super('expression is too complex: the types in it are too large')
+  }
+}
 
 /**
  * What is known about type variables while an expression is checked. The rules are cel-go's, down to the order in which
@@ -9,6 +17,7 @@ export class Substitution {
   /** Changes since the start, to take back those of an attempt that failed. */
   readonly #trail: { index: number; before: Type | undefined }[] = []
   #count = 0
+  #steps = 0
 
   /** A type variable that is bound to nothing. */
   fresh(): Type {
@@ -42,8 +51,18 @@ export class Substitution {
       if (bound !== undefined) return this.apply(bound, closed)
       return closed ? DYN : type
     }
-    const params = type.params.map((param) => this.apply(param, closed))
-    return { ...type, params, open: params.some((param) => param.open) }
+    this.#spend(1)
+    const applied = withParams(
+      type,
+      type.params.map((param) => this.apply(param, closed)),
+    )
+    if (applied.size > CEL_MAX_TYPE_SIZE) throw new TypeLimit()
+    return applied
+  }
+
+  #spend(steps: number): void {
+    this.#steps += steps
+    if (this.#steps > CEL_MAX_TYPE_STEPS) throw new TypeLimit()
   }
 
   #bind(variable: Type, type: Type): void {
@@ -65,6 +84,7 @@ export class Substitution {
   }
 
   #assign(from: Type, to: Type): boolean {
+    this.#spend(1)
     if (to.kind === 'param') {
       const { valid, bound } = this.#bindable(from, to)
       if (valid) return true
@@ -97,6 +117,7 @@ export class Substitution {
       if (valid) this.#bind(variable, type)
       return { valid, bound: false }
     }
+    this.#spend(Math.min(type.size, bound.size))
     if (sameType(type, bound)) return { valid: true, bound: true }
     if (!this.#assign(type, bound)) return { valid: false, bound: true }
     const general = mostGeneral(type, bound)
@@ -106,6 +127,7 @@ export class Substitution {
 
   #occurs(variable: Type, within: Type): boolean {
     if (!within.open) return false
+    this.#spend(1)
     if (within.kind !== 'param') return within.params.some((param) => this.#occurs(variable, param))
     if (within.index === variable.index) return true
     const bound = this.#bound[within.index]
@@ -158,5 +180,8 @@ function isNullable(type: Type): boolean {
 export function instantiate(type: Type, base: number): Type {
   if (!type.open) return type
   if (type.kind === 'param') return paramOf(`_var${base + type.index}`, base + type.index)
-  return { ...type, params: type.params.map((param) => instantiate(param, base)) }
+  return withParams(
+    type,
+    type.params.map((param) => instantiate(param, base)),
+  )
 }

@@ -33,12 +33,14 @@ export interface Type {
   readonly open: boolean
   /** Index of a type variable; -1 for every other type. */
   readonly index: number
+  /** Number of parts: 1 and those of the parameters. */
+  readonly size: number
 }
 
 const NONE: readonly Type[] = []
 
 function scalar(kind: TypeKind, name: string = kind): Type {
-  return { kind, name, params: NONE, nullable: false, open: false, index: -1 }
+  return { kind, name, params: NONE, nullable: false, open: false, index: -1, size: 1 }
 }
 
 export const ANY = scalar('any', 'google.protobuf.Any')
@@ -56,7 +58,13 @@ export const TYPE = scalar('type')
 export const UINT = scalar('uint')
 
 function composite(kind: TypeKind, name: string, params: readonly Type[]): Type {
-  return { kind, name, params, nullable: false, open: params.some((p) => p.open), index: -1 }
+  const size = params.reduce((sum, param) => sum + param.size, 1)
+  return { kind, name, params, nullable: false, open: params.some((p) => p.open), index: -1, size }
+}
+
+/** The type with other parameters. */
+export function withParams(type: Type, params: readonly Type[]): Type {
+  return { ...composite(type.kind, type.name, params), nullable: type.nullable }
 }
 
 /** `list(element)`. */
@@ -91,7 +99,7 @@ export function structOf(name: string): Type {
 
 /** A type variable; `index` is its place in the substitution. */
 export function paramOf(name: string, index: number): Type {
-  return { kind: 'param', name, params: NONE, nullable: false, open: true, index }
+  return { kind: 'param', name, params: NONE, nullable: false, open: true, index, size: 1 }
 }
 
 /** The wrapper of a primitive: its values and null. */

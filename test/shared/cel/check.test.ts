@@ -388,3 +388,50 @@ describe('the result', () => {
     expect(result.ok && result.checked.needs).toEqual(['regex'])
   })
 })
+
+describe('types that grow past every bound are refused, at a place and at once', () => {
+  /** Bindings of `v1`, `v2`, …, each made of the one before it. */
+  const nested = (levels: number, bound: (before: string) => string, innermost: string) => {
+    let source = innermost
+    for (let level = levels; level > 0; level--) {
+      source = `cel.bind(v${level}, ${bound(`v${level - 1}`)}, ${source})`
+    }
+    return source
+  }
+  const loops = (levels: number) => {
+    let source = 'true'
+    for (let level = levels; level > 0; level--) {
+      source = `[{v${level - 1}: v${level - 1}}].all(v${level}, ${source})`
+    }
+    return source
+  }
+  const equations = (levels: number) => {
+    const names = Array.from({ length: levels }, (_, level) => `v${level}`)
+    const pairs = names.slice(1).map((name, level) => `v${level} == [{${name}: ${name}}]`)
+    const condition = `${pairs.join(' && ')} && [v0] == []`
+    return names.reduceRight((source, name) => `cel.bind(${name}, [], ${source})`, condition)
+  }
+
+  test.each([
+    ['maps of a value to itself', `cel.bind(v0, 1, ${nested(60, (v) => `{${v}: ${v}}`, 'true')})`],
+    [
+      'the same, of a type yet unknown',
+      `cel.bind(v0, [], ${nested(60, (v) => `{${v}: ${v}}`, 'v0')})`,
+    ],
+    ['comprehensions over them', `[1].all(v0, ${loops(60)})`],
+    ['equations between types', equations(60)],
+  ])('%s', (_, source) => {
+    const result = compile(source, environment)
+    if (result.ok) throw new Error('compiled')
+    expect(result.issues).toHaveLength(1)
+    expect(result.issues[0]).toMatchObject({
+      message: 'expression is too complex: the types in it are too large',
+      line: 1,
+    })
+    expect(result.issues[0]?.column).toBeGreaterThan(1)
+  })
+
+  test('a type of ordinary depth is fine', () => {
+    expect(outcome(`cel.bind(v0, 1, ${nested(6, (v) => `{${v}: ${v}}`, 'v6.size()')})`)).toBe('int')
+  })
+})
