@@ -48,31 +48,32 @@ function listOf(list: CelResult | undefined): readonly CelResult[] {
   throw new Stop('evaluation', 'internal error: interface conversion: not a list')
 }
 
-const TRACKED: Readonly<Record<string, CallCost>> = {
-  list_sets_contains_list: product(1),
-  list_sets_intersects_list: product(1),
-  list_sets_equivalent_list: product(2),
-  list_slice: resultSize,
-  lists_range: resultSize,
-  list_reverse: resultSize,
-  list_flatten: flatten,
-  list_flatten_int: flatten,
-  list_distinct: pairwise(0),
-  regex_extract_string_string: extract,
-  regex_extractAll_string_string: extractAll,
-  regex_replaceAll_string_string_string: replace,
-  regex_replaceCount_string_string_string_int: replace,
-}
+/** Element types of lists that can be sorted, as they stand in overload ids. */
+const SORTABLE =
+  'int uint double bool string bytes google.protobuf.Duration google.protobuf.Timestamp'
 
-/** Sorting compares the elements, or the keys that are the second argument. */
-const SORTS: readonly [RegExp, CallCost][] = [
-  [/^list_[\w.]+_sort$/, pairwise(0)],
-  [/^list_[\w.]+_sortByAssociatedKeys$/, pairwise(1)],
-]
+const TRACKED: ReadonlyMap<string, CallCost> = new Map<string, CallCost>([
+  ['list_sets_contains_list', product(1)],
+  ['list_sets_intersects_list', product(1)],
+  ['list_sets_equivalent_list', product(2)],
+  ['list_slice', resultSize],
+  ['lists_range', resultSize],
+  ['list_reverse', resultSize],
+  ['list_flatten', flatten],
+  ['list_flatten_int', flatten],
+  ['list_distinct', pairwise(0)],
+  // Sorting compares the elements, or the keys that are the second argument.
+  ...SORTABLE.split(' ').flatMap((type): [string, CallCost][] => [
+    [`list_${type}_sort`, pairwise(0)],
+    [`list_${type}_sortByAssociatedKeys`, pairwise(1)],
+  ]),
+  ['regex_extract_string_string', extract],
+  ['regex_extractAll_string_string', extractAll],
+  ['regex_replaceAll_string_string_string', replace],
+  ['regex_replaceCount_string_string_string_int', replace],
+])
 
 /** The cost an extension library registers for an overload, or undefined when it registers none. */
 export function extensionCost(overload: string | undefined): CallCost | undefined {
-  if (overload === undefined) return undefined
-  if (Object.hasOwn(TRACKED, overload)) return TRACKED[overload]
-  return SORTS.find(([pattern]) => pattern.test(overload))?.[1]
+  return overload === undefined ? undefined : TRACKED.get(overload)
 }
