@@ -1,16 +1,24 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { toReview } from '#shared/admission/response.ts'
+import type { JsonObject } from '#shared/admission/types.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
 import { AdmissionError } from '#shared/errors.ts'
+import { isJsonObject, type JsonValue } from '#shared/json.ts'
 import { FACT_TTL_MS, MAX_HOST_CALLS } from '#shared/limits.ts'
+import type { FetchPort } from '#shared/ports.ts'
+import { createRegistryClient } from '#shared/registry/client.ts'
 import type { RegistrySession } from '#shared/registry/types.ts'
+import { createKmsKeys } from '#shared/signature/kms.ts'
 import type { Verification } from '#shared/signature/types.ts'
+import { createVerifier } from '#shared/signature/verify.ts'
 import {
   admit,
   callFor,
   createWorld,
   type KeyName,
+  NO_KMS,
+  patched,
   podWith,
   policyText,
   requestFor,
@@ -411,6 +419,265 @@ describe('more of everything than anybody needs', () => {
         expect(decision.record.imagesOmitted).toBe(answer === 'no' ? 950 : undefined)
         expect(JSON.stringify(toReview('uid', decision, phase)).length).toBeLessThan(512 * 1024)
       }
+    },
+  )
+})
+
+describe('an object of any shape', () => {
+  const GOOD = PINNED('signed')
+  const BAD = PINNED('unsigned')
+  const bySigned = knowing((image) => (image === 'signed' ? 'yes' : 'no'))
+  const listNames = ['containers', 'initContainers', 'ephemeralContainers'] as const
+
+  /** True when nothing but the signed image would run. */
+  function isHarmless(object: JsonObject): boolean {
+    const spec = object.spec as { [key: string]: JsonValue }
+    return listNames.every((name) => {
+      const list = spec[name] ?? (name === 'containers' ? undefined : [])
+      return (
+        Array.isArray(list) &&
+        list.every((item) => isJsonObject(item ?? undefined) && (item as JsonObject).image === GOOD)
+      )
+    })
+  }
+
+  test('gets in only when every container runs the signed image, and every patch applies', async () => {
+    const engine = await world.engine([policyText(world.keys)], bySigned)
+    const junk = fc.jsonValue({ maxDepth: 2 }).map((value) => value as JsonValue)
+    const image = fc.oneof(
+      { weight: 6, arbitrary: fc.constant<JsonValue>(GOOD) },
+      fc.constantFrom<JsonValue>(BAD, '', ' ', GOOD.toUpperCase(), ` ${GOOD}`, [GOOD], {
+        image: GOOD,
+      }),
+      junk,
+    )
+    const container = fc.oneof(
+      {
+        weight: 8,
+        arbitrary: fc.record({ name: fc.constantFrom('a', 'b'), image }) as fc.Arbitrary<JsonValue>,
+      },
+      junk,
+    )
+    const list = fc.oneof(
+      { weight: 8, arbitrary: fc.array(container, { maxLength: 3 }) as fc.Arbitrary<JsonValue> },
+      junk,
+    )
+    const spec = fc.record(
+      {
+        containers: list,
+        initContainers: list,
+        ephemeralContainers: list,
+        Containers: list,
+        __proto__: list,
+      },
+      { requiredKeys: [] },
+    )
+    const metadata = fc.record(
+      { name: fc.constant('web'), namespace: fc.constant('shop'), labels: junk, annotations: junk },
+      { requiredKeys: [] },
+    )
+    const pod = fc.record({
+      metadata: fc.oneof(metadata, junk),
+      spec: fc.oneof({ weight: 9, arbitrary: spec }, junk),
+    })
+    await fc.assert(
+      fc.asyncProperty(pod, async (fields) => {
+        const object = { apiVersion: 'v1', kind: 'Pod', ...fields } as JsonObject
+        const request = { ...requestFor(podWith([GOOD])), object }
+        const mutated = await engine.mutate(request, callFor())
+        expect(mutated.allowed).toBe(true)
+        const final = patched(object, mutated)
+        const { allowed, status } = await engine.validate({ ...request, object: final }, callFor())
+        if (allowed) expect(isHarmless(object)).toBe(true)
+        else expect(status?.message).toMatch(/^Policy signed (failed|error): ./)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test.each<{ name: string; object: JsonObject }>([
+    ...listNames.map((name) => ({
+      name: `an unsigned image among ${name}`,
+      object: {
+        ...podWith([GOOD]),
+        spec: { containers: [{ name: 'a', image: GOOD }], [name]: [{ name: 'b', image: BAD }] },
+      },
+    })),
+    {
+      name: 'an unsigned image under the name of a signed one',
+      object: {
+        ...podWith([]),
+        spec: {
+          containers: [
+            { name: 'a', image: GOOD },
+            { name: 'a', image: BAD },
+          ],
+        },
+      },
+    },
+    { name: 'no list of containers', object: { ...podWith([]), spec: {} } },
+    { name: 'no spec', object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } } },
+    {
+      name: 'a container without an image',
+      object: { ...podWith([]), spec: { containers: [{ name: 'a' }] } },
+    },
+    {
+      name: 'an object for a list',
+      object: { ...podWith([]), spec: { containers: { 0: { name: 'a', image: GOOD } } } },
+    },
+    {
+      name: 'null for a list',
+      object: {
+        ...podWith([GOOD]),
+        spec: { containers: [{ name: 'a', image: GOOD }], initContainers: null },
+      },
+    },
+  ])('$name is denied', async ({ object }) => {
+    const engine = await world.engine([policyText(world.keys)], bySigned)
+    const request = { ...requestFor(podWith([GOOD])), object }
+    expect((await engine.validate(request, callFor())).allowed).toBe(false)
+  })
+
+  test.each([
+    { name: 'pods/ephemeralcontainers', subResource: 'ephemeralcontainers', allowed: false },
+    { name: 'pods/status, which the policy is not about', subResource: 'status', allowed: true },
+  ])('$name: allowed $allowed', async ({ subResource, allowed }) => {
+    const engine = await world.engine([policyText(world.keys)], bySigned)
+    const spec = {
+      containers: [{ name: 'a', image: GOOD }],
+      ephemeralContainers: [{ name: 'b', image: BAD }],
+    }
+    const object = { ...podWith([]), spec }
+    const request = {
+      ...requestFor(object, { operation: 'UPDATE', oldObject: object }),
+      subResource,
+    }
+    const { patch } = await engine.mutate(request, callFor())
+    expect(patch).toEqual([])
+    expect((await engine.validate(request, callFor())).allowed).toBe(allowed)
+  })
+
+  test.each(['DELETE', 'CONNECT'] as const)(
+    '%s is not made to pass by having no object',
+    async (operation) => {
+      const text = policyText(world.keys).replace('[CREATE, UPDATE]', '["*"]')
+      const engine = await world.engine([text], bySigned)
+      const old = podWith([BAD])
+      const request = {
+        ...requestFor(null, { operation, oldObject: old }),
+        ...(operation === 'CONNECT' ? { object: { kind: 'PodExecOptions' }, oldObject: null } : {}),
+      }
+      expect((await engine.mutate(request, callFor())).patch).toEqual([])
+      expect((await engine.validate(request, callFor())).allowed).toBe(false)
+    },
+  )
+
+  test('an image volume is not read by the lists of containers, but by an extractor of the policy', async () => {
+    const spec = `  images:
+    - name: volumes
+      expression: object.spec.?volumes.orValue([]).filter(v, has(v.image)).map(v, v.image.reference)`
+    const validations = `    - expression: images.all(name, list, list.all(i, verifyImageSignatures(i, [attestors.release]) > 0))`
+    const volumes = [
+      { name: 'v', image: { reference: BAD } },
+      { name: 'w', emptyDir: {} },
+    ]
+    const object = { ...podWith([]), spec: { containers: [{ name: 'a', image: GOOD }], volumes } }
+    const plain = await world.engine([policyText(world.keys)], bySigned)
+    expect((await plain.validate(requestFor(object), callFor())).allowed).toBe(true)
+    const reading = await world.engine([policyText(world.keys, { spec, validations })], bySigned)
+    expect((await reading.validate(requestFor(object), callFor())).allowed).toBe(false)
+  })
+})
+
+describe('hosts that an image may name', () => {
+  test.each([
+    'localhost/app',
+    'localhost:8080/app',
+    '127.0.0.1/app',
+    '169.254.169.254/app',
+    '[::1]/app',
+    '[fd00:ec2::254]/app',
+    '2130706433.:443/app',
+    '0x7f.1/app',
+    'metadata.google.internal/app',
+    'kubernetes.default.svc/app',
+    'kubernetes.default.svc.cluster.local/app',
+    'registry:5000/app',
+    'user:secret@registry.example/app',
+    'registry.example#/app',
+    'registry.example?x=/app',
+    'registry.example\\@evil.example/app',
+    'registry.example/../../app',
+    'registry.example/%2e%2e/app',
+  ])('%s is asked nothing', async (name) => {
+    const asked: string[] = []
+    const fetch: FetchPort = async (url) => {
+      asked.push(url)
+      return new Response(null, { status: 404 })
+    }
+    const now = () => world.clock.now
+    const live: Live = {
+      registry: createRegistryClient({ fetch, now, credentials: async () => undefined }),
+      verifier: createVerifier({ now, kms: createKmsKeys({ port: NO_KMS, now }) }),
+    }
+    const engine = await world.engine([policyText(world.keys)], { live: async () => live })
+    for (const image of [`${name}:1`, `${name}@sha256:${'a'.repeat(64)}`]) {
+      const { validated } = await admit(engine, podWith([image]))
+      expect(validated.allowed).toBe(false)
+    }
+    expect(asked).toEqual([])
+  })
+})
+
+describe('secrets', () => {
+  const PASSWORD = 'p4ssw0rd-of-the-registry'
+  const ISSUED = 't0ken-of-the-registry'
+
+  /** A registry that repeats whatever it is told wherever it can. */
+  const parrot: FetchPort = async (url, { headers }) => {
+    const { authorization = '' } = Object.fromEntries(new Headers(headers))
+    const { pathname } = new URL(url)
+    if (pathname === '/token') {
+      return Response.json({
+        token: ISSUED,
+        errors: [{ code: authorization, message: authorization }],
+      })
+    }
+    if (authorization === '') {
+      const challenge = 'Bearer realm="https://registry.example/token",service="registry"'
+      return new Response(null, { status: 401, headers: { 'www-authenticate': challenge } })
+    }
+    if (pathname.includes('redirect')) {
+      const location = `https://localhost/?authorization=${encodeURIComponent(authorization)}`
+      return new Response(null, { status: 307, headers: { location } })
+    }
+    const status = Number(/[45]\d\d/.exec(pathname)?.[0] ?? 400)
+    const errors = [{ code: authorization, message: `you sent ${authorization}` }]
+    return Response.json(
+      { errors },
+      { status, headers: { 'www-authenticate': `Basic realm="${authorization}"` } },
+    )
+  }
+
+  test.each(['400', '401', '403', '404', '418', '429', '500', '503', 'redirect'])(
+    'a registry that answers %s and repeats what it was sent has nothing repeated by us',
+    async (answer) => {
+      const now = () => world.clock.now
+      const credentials = async () =>
+        ({ kind: 'basic', username: 'user', password: PASSWORD }) as const
+      const live: Live = {
+        registry: createRegistryClient({ fetch: parrot, now, credentials, random: () => 0 }),
+        verifier: createVerifier({ now, kms: createKmsKeys({ port: NO_KMS, now }) }),
+      }
+      const engine = await world.engine([policyText(world.keys)], { live: async () => live })
+      const { mutated, final, validated } = await admit(
+        engine,
+        podWith([`registry.example/app${answer}:1`]),
+      )
+      expect(validated.allowed).toBe(false)
+      const said = JSON.stringify([mutated, final, validated])
+      const basic = Buffer.from(`user:${PASSWORD}`).toString('base64')
+      for (const secret of [PASSWORD, ISSUED, basic]) expect(said).not.toContain(secret)
     },
   )
 })
