@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { toReview } from '#shared/admission/response.ts'
-import type { JsonObject } from '#shared/admission/types.ts'
+import type { AdmissionRequest, JsonObject } from '#shared/admission/types.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { isJsonObject, type JsonValue } from '#shared/json.ts'
-import { FACT_TTL_MS, MAX_HOST_CALLS } from '#shared/limits.ts'
+import { FACT_TTL_MS, MAX_ANNOTATIONS_BYTES, MAX_HOST_CALLS } from '#shared/limits.ts'
+import { OUTCOMES_ANNOTATION, SEAL_ANNOTATION } from '#shared/outcome/annotation.ts'
 import type { FetchPort } from '#shared/ports.ts'
 import { createRegistryClient } from '#shared/registry/client.ts'
 import type { RegistrySession } from '#shared/registry/types.ts'
@@ -18,6 +19,7 @@ import {
   createWorld,
   type KeyName,
   NO_KMS,
+  type PushedImage,
   patched,
   podWith,
   policyText,
@@ -680,4 +682,167 @@ describe('secrets', () => {
       for (const secret of [PASSWORD, ISSUED, basic]) expect(said).not.toContain(secret)
     },
   )
+})
+
+describe('a seal', () => {
+  let good: PushedImage
+  let unsigned: PushedImage
+  beforeAll(async () => {
+    good = await world.push('seal/good', ['release'])
+    unsigned = await world.push('seal/unsigned', [])
+  })
+
+  const deployment = (images: readonly string[], metadata: JsonObject): JsonObject => {
+    const { spec } = podWith(images)
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata,
+      spec: { template: { spec: spec ?? {} } },
+    }
+  }
+  /** A policy for Pods and Deployments. */
+  const both = (spec = '') =>
+    policyText(world.keys, { spec }).replace(
+      '    resourceRules:\n',
+      '    resourceRules:\n      - {apiGroups: [apps], apiVersions: [v1], operations: ["*"], resources: [deployments]}\n',
+    )
+  /** The seal of a mutate call, in an object that validate then sees. */
+  const sealOf = (object: JsonObject) =>
+    ((object.metadata as JsonObject).annotations as JsonObject)[SEAL_ANNOTATION] ?? null
+
+  test.each<{
+    name: string
+    object?: (metadata: JsonObject) => JsonObject
+    metadata?: JsonObject
+    submission?: Parameters<typeof requestFor>[1]
+    call?: Parameters<typeof callFor>[0]
+    change?: (request: AdmissionRequest) => AdmissionRequest
+  }>([
+    { name: 'another name', metadata: { name: 'other', namespace: 'shop' } },
+    { name: 'another namespace', metadata: { name: 'web', namespace: 'bank' } },
+    { name: 'a generated name', metadata: { generateName: 'web', namespace: 'shop' } },
+    {
+      name: 'a name and a generated one',
+      metadata: { name: 'web', generateName: 'web', namespace: 'shop' },
+    },
+    { name: 'no namespace', metadata: { name: 'web' } },
+    { name: 'an update', submission: { operation: 'UPDATE' } },
+    { name: 'another kind', object: (metadata) => deployment([good.pinned], metadata) },
+    { name: 'another cluster', call: { cluster: 'staging' } },
+    {
+      name: 'a subresource',
+      change: (request) => ({
+        ...request,
+        requestSubResource: 'ephemeralcontainers',
+        subResource: 'ephemeralcontainers',
+      }),
+    },
+    {
+      name: 'another version of the resource',
+      change: (request) => ({
+        ...request,
+        requestResource: { group: '', version: 'v2', resource: 'pods' },
+      }),
+    },
+  ])('does not count for $name', async ({ object, metadata, submission, call, change }) => {
+    const engine = await world.engine([both()])
+    const first = podWith([good.tagged])
+    const seal = sealOf(patched(first, await engine.mutate(requestFor(first), callFor())))
+    expect(seal).toMatch(/^v1\./)
+    const place = metadata ?? { name: 'web', namespace: 'shop' }
+    const sealed = { ...place, annotations: { [SEAL_ANNOTATION]: seal } }
+    const final = object?.(sealed) ?? podWith([good.pinned], sealed)
+    const request = requestFor(final, submission)
+    const validated = await engine.validate(change?.(request) ?? request, callFor(call))
+    expect(validated.record.seal).toBe('refused: it was not made by us for this object')
+  })
+
+  test('counts for another object of the same generated name, for the images it names', async () => {
+    const metadata = { generateName: 'web-', namespace: 'shop' }
+    const engine = await world.engine([both()])
+    const first = podWith([good.tagged], metadata)
+    const seal = sealOf(patched(first, await engine.mutate(requestFor(first), callFor())))
+    const second = { ...metadata, name: 'web-abcde', annotations: { [SEAL_ANNOTATION]: seal } }
+    const fresh = await world.engine([both()])
+    const same = await fresh.validate(requestFor(podWith([good.pinned], second)), callFor())
+    expect(same).toMatchObject({ allowed: true, record: { seal: 'open', calls: { registry: 0 } } })
+    for (const images of [[unsigned.pinned], [good.pinned, unsigned.pinned]]) {
+      const other = await fresh.validate(requestFor(podWith(images, second)), callFor())
+      expect(other).toMatchObject({ allowed: false, record: { seal: 'open' } })
+    }
+  })
+
+  test.each([
+    { name: 'its digest', image: () => `${good.tagged}@${unsigned.digest}` },
+    { name: 'its tag', image: () => `${good.tagged.replace(':1.0', ':2.0')}@${unsigned.digest}` },
+    { name: 'its repository', image: () => `${unsigned.tagged}@${good.digest}` },
+    { name: 'a second digest', image: () => `${good.pinned}@${unsigned.digest}` },
+    { name: 'its tag left alone and its digest taken away', image: () => good.tagged },
+  ])('does not cover an image that differs in $name', async ({ image }) => {
+    const engine = await world.engine([both()])
+    const { validated } = await admit(engine, podWith([good.tagged]), {
+      between: (object) => ({ ...object, spec: podWith([image()]).spec ?? {} }),
+    })
+    expect(validated.allowed).toBe(false)
+  })
+
+  test('of one policy is none of another with the same spec, where the strict contract asks for all', async () => {
+    const strict = { outcomes: { onMissing: 'deny', lifetimeMs: 120_000 } } as const
+    const one = await world.engine([policyText(world.keys, { name: 'one' })], strict)
+    const two = await world.engine([policyText(world.keys, { name: 'two' })], strict)
+    const object = podWith([good.tagged])
+    const final = patched(object, await one.mutate(requestFor(object), callFor()))
+    expect((await one.validate(requestFor(final), callFor())).allowed).toBe(true)
+    const validated = await two.validate(requestFor(final), callFor())
+    expect(validated.status?.message).toBe('Policy two failed: policy not evaluated')
+  })
+
+  test('of a policy that only audits is none for one that denies', async () => {
+    const audit = await world.engine([both('  validationActions: [Audit]')])
+    const object = podWith([good.tagged])
+    const final = patched(object, await audit.mutate(requestFor(object), callFor()))
+    world.registry.faults.add({ kind: 'down' })
+    const deny = await world.engine([both()])
+    const validated = await deny.validate(requestFor(final), callFor())
+    expect(validated).toMatchObject({ allowed: false, record: { seal: 'open' } })
+  })
+
+  test.each([
+    { name: 'long', seal: 'x'.repeat(200_000) },
+    { name: 'of many parts', seal: '.'.repeat(40_000) },
+    { name: 'under a key of its own', seal: `v1.mine.${'e30'}.${'A'.repeat(43)}` },
+    { name: 'of another version', seal: `v2.test.${'e30'}.${'A'.repeat(43)}` },
+  ])('that is $name proves nothing, and mutate takes it away', async ({ seal }) => {
+    const engine = await world.engine([both()])
+    const annotations = { [SEAL_ANNOTATION]: seal }
+    const forged = podWith([unsigned.pinned], { name: 'web', namespace: 'shop', annotations })
+    const validated = await engine.validate(requestFor(forged), callFor())
+    expect(validated.allowed).toBe(false)
+    expect(validated.record.seal).toMatch(/^refused: /)
+    const mutated = await engine.mutate(requestFor(forged), callFor())
+    expect(sealOf(patched(forged, mutated))).not.toBe(seal)
+  })
+
+  test('is left out where other annotations fill the object, and validate verifies for itself', async () => {
+    const engine = await world.engine([both()])
+    const annotations = { note: 'x'.repeat(MAX_ANNOTATIONS_BYTES - 100) }
+    const object = podWith([good.tagged], { name: 'web', namespace: 'shop', annotations })
+    const { final, validated } = await admit(engine, object)
+    expect((final.metadata as JsonObject).annotations).toEqual(annotations)
+    expect(validated).toMatchObject({ allowed: true, record: { seal: 'absent' } })
+  })
+
+  test('that came in is removed when mutate has no time to find anything out', async () => {
+    const engine = await world.engine([both()])
+    const annotations = { [SEAL_ANNOTATION]: 'v1.test.e30.AAAA', [OUTCOMES_ANNOTATION]: '{}' }
+    const forged = podWith([unsigned.tagged], { name: 'web', namespace: 'shop', annotations })
+    const call = callFor({ signal: AbortSignal.abort() })
+    const mutated = await engine.mutate(requestFor(forged), call)
+    expect(mutated.allowed).toBe(true)
+    const kept = (patched(forged, mutated).metadata as JsonObject).annotations as JsonObject
+    expect(kept[SEAL_ANNOTATION]).not.toBe(annotations[SEAL_ANNOTATION])
+    expect(kept[OUTCOMES_ANNOTATION]).not.toBe(annotations[OUTCOMES_ANNOTATION])
+    expect(mutated.warnings.join()).toMatch(/before the deadline/)
+  })
 })
