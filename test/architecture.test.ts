@@ -24,6 +24,9 @@ const SINGLE_IMPORTER = ['re2js', '@aws-sdk/client-kms', '@hono/node-server', 'e
 /** Packages that the engine may use, all of them neutral of runtimes. `yaml` reads policies and is in no function. */
 const SHARED_PACKAGES = ['@noble/hashes', 'p-limit', 're2js', 'yaml']
 
+/** Other implementations of CEL, there to be measured beside ours. */
+const BENCH_ONLY = ['@marcbachmann/cel-js', '@bufbuild/cel']
+
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 interface Import {
@@ -148,6 +151,13 @@ describe('architecture', () => {
     )
     const importers = new Set(product.filter(({ isType }) => !isType).map(({ from }) => from))
     expect([...importers].slice(1)).toEqual([])
+  })
+
+  test.each(BENCH_ONLY)('%s is imported by the benchmark only', async (name) => {
+    const tests = (await Promise.all((await sources('test')).map(importsOf))).flat()
+    const importers = [...imports, ...tests].filter(({ to }) => to === name)
+    const elsewhere = importers.filter(({ from }) => !from.startsWith('test/bench/'))
+    expect(elsewhere.map(({ from }) => from)).toEqual([])
   })
 
   test('functions never load what compiles policies', () => {
