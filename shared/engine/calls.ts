@@ -126,7 +126,7 @@ export class CallLedger {
 
   #imageData(image: string): HostAnswer {
     const known = this.#data.get(image)
-    if (known instanceof Error) return failure(`failed to get imagedata: ${known.message}`)
+    if (known instanceof Error) return failure(`failed to get image data: ${known.message}`)
     if (known !== undefined) return { kind: 'value', value: known }
     if (this.#options.sealedOnly) return failure(uncovered(image))
     const asked = this.#ask(`data|${image}`, { kind: 'data', image })

@@ -1,6 +1,6 @@
+import { isDigest } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
-import type { JsonValue } from '../json.ts'
-import { decodeJson } from '../json.ts'
+import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../json.ts'
 import { MAX_BLOB_BYTES, MAX_DOCUMENT_VALUES } from '../limits.ts'
 import type { Descriptor, Manifest, RegistrySession, ResolvedImage } from '../registry/types.ts'
 
@@ -46,43 +46,40 @@ async function required(
 
 /** In an index: its only image, else the one for linux/amd64, as Kyverno chooses (specs 4.9). */
 function platformDigest(manifest: Manifest): string | undefined {
-  const { manifests } = manifest.json
-  if (!Array.isArray(manifests)) return undefined
-  const images = manifests.filter((entry): entry is { [key: string]: JsonValue } => {
-    return isRecord(entry) && !(isRecord(entry.platform) && entry.platform.os === 'unknown')
-  })
+  const entries = getOwn(manifest.json, 'manifests')
+  if (!Array.isArray(entries)) return undefined
+  // Attestations of build tools stand in an index as images for an unknown platform.
+  const images = entries.filter((entry) => platformOf(entry, 'os') !== 'unknown')
   const chosen =
     images.length === 1
       ? images[0]
       : images.find(
-          ({ platform }) =>
-            isRecord(platform) && platform.os === 'linux' && platform.architecture === 'amd64',
+          (entry) =>
+            platformOf(entry, 'os') === 'linux' && platformOf(entry, 'architecture') === 'amd64',
         )
-  if (typeof chosen?.digest !== 'string') {
-    throw new AdmissionError(
-      'REGISTRY_RESPONSE_INVALID',
-      `image index ${manifest.descriptor.digest} has no manifest for linux/amd64`,
-    )
-  }
-  return chosen.digest
+  const digest = isJsonObject(chosen) ? getOwn(chosen, 'digest') : undefined
+  // Anything else would be asked for as a tag, which the digest of the index says nothing about.
+  if (typeof digest === 'string' && isDigest(digest)) return digest
+  const { digest: index } = manifest.descriptor
+  throw invalid(`image index ${index} has no manifest for linux/amd64`)
+}
+
+function platformOf(entry: JsonValue, name: string): JsonValue | undefined {
+  const platform = isJsonObject(entry) ? getOwn(entry, 'platform') : undefined
+  return isJsonObject(platform) ? getOwn(platform, name) : undefined
 }
 
 function configDescriptor(manifest: Manifest): Descriptor {
-  const { config } = manifest.json
-  if (
-    isRecord(config) &&
-    typeof config.digest === 'string' &&
-    typeof config.mediaType === 'string' &&
-    typeof config.size === 'number'
-  ) {
-    return { digest: config.digest, mediaType: config.mediaType, size: config.size }
-  }
-  throw new AdmissionError(
-    'REGISTRY_RESPONSE_INVALID',
-    `manifest ${manifest.descriptor.digest} has no config descriptor`,
+  const config = getOwn(manifest.json, 'config')
+  const [digest, mediaType, size] = ['digest', 'mediaType', 'size'].map((name) =>
+    isJsonObject(config) ? getOwn(config, name) : undefined,
   )
+  if (typeof digest === 'string' && typeof mediaType === 'string' && typeof size === 'number') {
+    return { digest, mediaType, size }
+  }
+  throw invalid(`manifest ${manifest.descriptor.digest} has no config descriptor`)
 }
 
-function isRecord(value: JsonValue | undefined): value is { [key: string]: JsonValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function invalid(message: string): AdmissionError {
+  return new AdmissionError('REGISTRY_RESPONSE_INVALID', message)
 }
