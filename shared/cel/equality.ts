@@ -1,4 +1,5 @@
 import { JsonDouble } from '../json.ts'
+import { toil } from './frame.ts'
 import {
   CelError,
   type CelList,
@@ -21,6 +22,9 @@ import {
   TypeValue,
   Uint,
 } from './values.ts'
+
+/** Steps of looking at one part of a list or map. */
+const PART_STEPS = 50
 
 /** CEL equality: never an error; numbers compare across types, values of different types are unequal. */
 export function equals(a: CelValue, b: CelValue): boolean {
@@ -49,6 +53,7 @@ export function equalResult(a: CelValue, b: CelValue): boolean | CelError {
 
 function equalLists(a: CelList, b: CelList): boolean {
   if (a.length !== b.length) return false
+  toil(PART_STEPS * a.length)
   let index = 0
   for (const element of a) {
     const other = Array.isArray(b) ? b[index] : b.at(index)
@@ -62,7 +67,9 @@ function equalMaps(
   a: CelMap | { [key: string]: CelValue },
   b: CelMap | { [key: string]: CelValue },
 ): boolean {
-  if (mapSize(a) !== mapSize(b)) return false
+  const size = mapSize(a)
+  if (size !== mapSize(b)) return false
+  toil(PART_STEPS * size)
   for (const [key, value] of mapEntries(a)) {
     const other = mapFind(b, key)
     if (other === undefined || !equals(value, other)) return false

@@ -146,3 +146,25 @@ export class Frame {
 export function noSuchOverload(name?: string): CelError {
   return new CelError(name === undefined ? 'no such overload' : `no such overload: ${name}`)
 }
+
+/** The run that is under way: an evaluation is synchronous, so there is one at a time, and those of its variables within. */
+let running: Frame | undefined
+
+/** The result of `run`, with the work that `toil` counts on this frame. */
+export function underway<T>(frame: Frame, run: () => T): T {
+  const outer = running
+  running = frame
+  try {
+    return run()
+  } finally {
+    running = outer
+  }
+}
+
+/**
+ * Counts work on the run that is under way, if any, for whatever walks through a value. A list that holds another one twice,
+ * which holds another one twice, is small to make and has no end of parts to look at.
+ */
+export function toil(steps: number): void {
+  running?.toil(steps)
+}

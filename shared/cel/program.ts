@@ -1,5 +1,12 @@
 import type { Step } from './attribute.ts'
-import { type Activation, BudgetStop, type EvaluateOptions, Frame, Stop } from './frame.ts'
+import {
+  type Activation,
+  BudgetStop,
+  type EvaluateOptions,
+  Frame,
+  Stop,
+  underway,
+} from './frame.ts'
 import type { CheckedExpression, Evaluation } from './types.ts'
 import { CelError, type CelValue, elementsOf } from './values.ts'
 
@@ -39,7 +46,7 @@ export class Program {
 
   #run(frame: Frame, nested = false): Outcome {
     try {
-      const value = this.#step(frame)
+      const value = underway(frame, () => this.#step(frame))
       if (!(value instanceof CelError)) {
         return { kind: 'value', value: elementsOf(value) ?? value, cost: frame.cost }
       }

@@ -42,8 +42,22 @@ export type TaggedValue =
   | { opaque: string; str: string }
   | { message: string; fields: [string, TaggedValue][] }
 
-/** The value with its tag; maps in their own order. */
+/** Most parts of a tagged value: one that holds others twice is larger than it looks. */
+const MAX_PARTS = 1_000_000
+
+/** The value with its tag; maps in their own order. Throws a RangeError for a value of too many parts. */
 export function toTagged(value: CelValue): TaggedValue {
+  return tag(value, { left: MAX_PARTS })
+}
+
+/** Parts that a value may still have. */
+interface Room {
+  left: number
+}
+
+function tag(value: CelValue, room: Room): TaggedValue {
+  room.left--
+  if (room.left < 0) throw new RangeError(`a value of more than ${MAX_PARTS} parts`)
   switch (typeof value) {
     case 'string':
       return { string: value }
@@ -54,35 +68,35 @@ export function toTagged(value: CelValue): TaggedValue {
     case 'number':
       return isDouble(value) ? { double: doubleText(value) } : { int: String(value) }
     default:
-      return objectToTagged(value)
+      return objectToTagged(value, room)
   }
 }
 
-function objectToTagged(value: CelValue & (object | null)): TaggedValue {
+function objectToTagged(value: CelValue & (object | null), room: Room): TaggedValue {
   if (value === null) return { null: true }
   if (value instanceof JsonDouble) return { double: doubleText(value.value) }
-  if (isList(value)) return { list: Array.from(value, toTagged) }
+  if (isList(value)) return { list: Array.from(value, (item) => tag(item, room)) }
   if (value instanceof Uint8Array) return { bytes: toBase64(value) }
   if (value instanceof CelMap || !(value instanceof CelObject)) {
     const entries = Array.from(mapEntries(value))
-    return { map: entries.map(([key, entry]) => [toTagged(key), toTagged(entry)]) }
+    return { map: entries.map(([key, entry]) => [tag(key, room), tag(entry, room)]) }
   }
-  return classToTagged(value)
+  return classToTagged(value, room)
 }
 
-function classToTagged(value: CelObject): TaggedValue {
+function classToTagged(value: CelObject, room: Room): TaggedValue {
   if (value instanceof Uint) return { uint: value.value.toString() }
   if (value instanceof Timestamp) return { timestamp: timestampToUtc(value) }
   if (value instanceof Duration) return { duration: durationToString(value) }
   if (value instanceof TypeValue) return { type: value.name }
   if (value instanceof Optional) {
-    return { optional: value.value === undefined ? null : toTagged(value.value) }
+    return { optional: value.value === undefined ? null : tag(value.value, room) }
   }
   if (value instanceof Message) {
     const fields = Array.from(value.fields)
     return {
       message: value.type,
-      fields: fields.map(([name, field]): [string, TaggedValue] => [name, toTagged(field)]),
+      fields: fields.map(([name, field]): [string, TaggedValue] => [name, tag(field, room)]),
     }
   }
   return { opaque: value.type, str: value instanceof Opaque ? value.key : value.type }

@@ -14,6 +14,9 @@ export const DEFAULT_PRECISION = 6
 /** Largest precision, digits: where the API server's own number type ends. */
 const MAX_PRECISION = 32_767
 
+/** Steps of writing one list or map, its own part only. */
+export const PART_STEPS = 1000
+
 /** Thrown by formatters and caught by `formatWith`: why the text cannot be made. */
 class Refusal {
   readonly message: string

@@ -1,3 +1,4 @@
+import { toil } from '../frame.ts'
 import { type Library, list, overload, string } from '../implementation.ts'
 import {
   type CelResult,
@@ -20,6 +21,7 @@ import {
   decimalInteger,
   formatWith,
   hexClause,
+  PART_STEPS,
   radix,
   refuse,
   sortedByKey,
@@ -66,6 +68,7 @@ function text(value: CelValue): string {
   if (value instanceof Timestamp) return timestampToString(value)
   if (value instanceof Duration) return durationToString(value)
   if (value instanceof TypeValue) return value.name
+  toil(PART_STEPS)
   const elements = elementsOf(value)
   if (elements !== undefined) return `[${elements.map(text).join(', ')}]`
   if (isMap(value)) {

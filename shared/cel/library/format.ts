@@ -1,4 +1,5 @@
 import { fromUtf8 } from '../../bytes.ts'
+import { toil } from '../frame.ts'
 import { type Library, list, overload, string } from '../implementation.ts'
 import {
   type CelResult,
@@ -22,6 +23,7 @@ import {
   decimalInteger,
   formatWith,
   hexClause,
+  PART_STEPS,
   radix,
   refuse,
   refuseWith,
@@ -89,6 +91,7 @@ function nested(value: CelValue): string {
   if (value instanceof Timestamp) return `timestamp("${timestampToString(value)}")`
   if (value instanceof Duration) return `duration("${durationToString(value)}")`
   if (value instanceof TypeValue) return value.name
+  toil(PART_STEPS)
   const elements = elementsOf(value)
   if (elements !== undefined) return `[${elements.map(nested).join(', ')}]`
   if (isMap(value)) return nestedMap(value)

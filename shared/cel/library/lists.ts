@@ -1,5 +1,6 @@
 import { add } from '../arithmetic.ts'
 import { compare, equals } from '../equality.ts'
+import { toil } from '../frame.ts'
 import {
   any,
   bool,
@@ -147,12 +148,15 @@ function flatten(values: CelValue[], depth: number | bigint): CelResult {
   return flattened(values, Number(depth))
 }
 
-function flattened(values: CelValue[], depth: number): CelValue[] {
-  const out: CelValue[] = []
+/** Steps of flattening one element: so many that what is flattened fits into memory. */
+const FLATTEN_STEPS = 100
+
+function flattened(values: CelValue[], depth: number, out: CelValue[] = []): CelValue[] {
+  toil(FLATTEN_STEPS * values.length)
   for (const value of values) {
     const elements = depth === 0 ? undefined : elementsOf(value)
     if (elements === undefined) out.push(value)
-    else for (const inner of flattened(elements, depth - 1)) out.push(inner)
+    else flattened(elements, depth - 1, out)
   }
   return out
 }
