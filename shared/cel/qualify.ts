@@ -24,7 +24,8 @@ export abstract class LazyMap extends CelMap {
 /** The value of `object[key]`, or the error cel-go gives. */
 export function qualify(frame: Frame, object: CelValue, key: CelValue): CelResult {
   const found = qualifyIfPresent(frame, object, key)
-  return found === undefined ? missing(object, key) : found
+  if (found !== undefined) return found
+  return object instanceof Message ? unsetField(object.type, key) : missing(object, key)
 }
 
 /**
@@ -52,6 +53,11 @@ export function qualifyIfPresent(
 export function testPresence(frame: Frame, object: CelValue, key: CelValue): boolean | CelError {
   const found = qualifyIfPresent(frame, object, key)
   return found instanceof CelError ? found : found !== undefined
+}
+
+/** The value of a message field that was not set: the checker has seen to it that there is such a field. */
+function unsetField(type: string, field: CelValue): CelValue {
+  return type === 'JSONPatch' && field !== 'value' ? '' : null
 }
 
 /** cel-go's words for a key that is not there. */
