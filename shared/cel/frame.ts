@@ -150,15 +150,11 @@ export function noSuchOverload(name?: string): CelError {
 /** The run that is under way: an evaluation is synchronous, so there is one at a time, and those of its variables within. */
 let running: Frame | undefined
 
-/** The result of `run`, with the work that `toil` counts on this frame. */
-export function underway<T>(frame: Frame, run: () => T): T {
+/** Makes `toil` count on this frame, or on none; gives what it counted on before, to be put back. */
+export function begin(frame: Frame | undefined): Frame | undefined {
   const outer = running
   running = frame
-  try {
-    return run()
-  } finally {
-    running = outer
-  }
+  return outer
 }
 
 /**

@@ -45,8 +45,9 @@ export class Program {
   }
 
   #run(frame: Frame, nested = false): Outcome {
+    const outer = begin(frame)
     try {
-      const value = underway(frame, () => this.#step(frame))
+      const value = this.#step(frame)
       if (!(value instanceof CelError)) {
         return { kind: 'value', value: elementsOf(value) ?? value, cost: frame.cost }
       }
@@ -55,6 +56,8 @@ export class Program {
     } catch (thrown) {
       if (nested && thrown instanceof BudgetStop) throw thrown
       return stopped(thrown, frame.cost)
+    } finally {
+      begin(outer)
     }
   }
 }
