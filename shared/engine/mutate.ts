@@ -10,7 +10,7 @@ import { applyConditions, evaluateAll } from './evaluation.ts'
 import { lastingHandOver, openHandOver } from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
 import { pinImages } from './pinning.ts'
-import { toRecord, toResults } from './reporting.ts'
+import { publicFault, toRecord, toResults } from './reporting.ts'
 import { requireEvidence } from './required.ts'
 import { sealFindings } from './sealing.ts'
 import type { EngineCall, ImagePolicyEngine } from './types.ts'
@@ -85,7 +85,7 @@ function annotationsOn(
 function unmutated(request: AdmissionRequest, error: AdmissionError): Decision {
   return admitted({
     patch: annotationsOn(request, {}),
-    warnings: [error.message],
+    warnings: [`images were not pinned: ${publicFault(error).message}`],
     record: { error: error.code, message: error.message },
   })
 }

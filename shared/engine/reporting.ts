@@ -1,3 +1,4 @@
+import { AdmissionError } from '../errors.ts'
 import { pinnedDigest } from '../image/pin.ts'
 import { MAX_RECORDED, MAX_RECORDED_CHARS } from '../limits.ts'
 import type { PolicyResult } from '../policy/decide.ts'
@@ -34,6 +35,13 @@ export function warningsOf(findings: readonly Finding[]): string[] {
     ),
   )
   return [...new Set(texts)].slice(0, MAX_REASON_WARNINGS)
+}
+
+/** The fault as callers may see it: the text of one that nobody expected could hold anything, so it stays in the log. */
+export function publicFault(error: AdmissionError): AdmissionError {
+  return error.code === 'INTERNAL'
+    ? new AdmissionError('INTERNAL', 'image verification failed internally')
+    : error
 }
 
 /** The engine's part of a decision's log line: as much of it as a line may hold, and how much is missing. */

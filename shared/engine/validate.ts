@@ -1,13 +1,13 @@
 import { denied, errorDecision } from '../admission/response.ts'
 import type { AdmissionRequest, Decision } from '../admission/types.ts'
-import { toAdmissionError } from '../errors.ts'
+import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { decide } from '../policy/decide.ts'
 import { subjectOf } from '../policy/subject.ts'
 import { CallLedger } from './calls.ts'
 import { applyConditions, evaluateAll } from './evaluation.ts'
 import { NO_HAND_OVER, openHandOver, strictRefusal, unevaluated } from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
-import { toRecord, toResults, warningsOf } from './reporting.ts'
+import { publicFault, toRecord, toResults, warningsOf } from './reporting.ts'
 import { requireEvidence } from './required.ts'
 import type { EngineCall, ImagePolicyEngine } from './types.ts'
 
@@ -20,7 +20,7 @@ export function createValidate(isolate: Isolate): ImagePolicyEngine['validate'] 
     try {
       return await validate(request, call, isolate)
     } catch (thrown) {
-      return errorDecision(toAdmissionError(thrown, 'validating'))
+      return unvalidated(toAdmissionError(thrown, 'validating'))
     }
   }
 }
@@ -49,4 +49,10 @@ async function validate(
     warnings: [...ruling.warnings, ...warningsOf(findings)],
     record: toRecord(findings, { inquiry, seal: handOver.use }),
   }
+}
+
+/** What went wrong inside is for the log: the text of an unexpected fault may hold anything. */
+function unvalidated(error: AdmissionError): Decision {
+  const { code, message } = error
+  return { ...errorDecision(publicFault(error)), record: { error: code, message } }
 }

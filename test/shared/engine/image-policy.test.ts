@@ -477,6 +477,112 @@ describe('when the outside fails', () => {
   })
 })
 
+describe('several policies', () => {
+  const unmet = (name: string, spec = '') =>
+    policyText(world.keys, {
+      name,
+      spec,
+      validations: `    - {expression: 'false', message: ${name} says no}`,
+    })
+
+  test('speak in the order of their names, whatever the order of their documents', async () => {
+    const engine = await world.engine(['c', 'a', 'b'].map((name) => unmet(name)))
+    const { validated } = await admit(engine, podWith([signed.tagged]))
+    expect(validated.status?.message).toBe(
+      'Policy a failed: a says no; Policy b failed: b says no; Policy c failed: c says no',
+    )
+    expect(validated.status?.details?.causes.map(({ message }) => message)).toEqual(
+      ['a', 'b', 'c'].map((name) => `Policy ${name} failed: ${name} says no`),
+    )
+  })
+
+  test('each act by their own actions', async () => {
+    const engine = await world.engine([
+      unmet('audits', '  validationActions: [Audit]'),
+      unmet('warns', '  validationActions: [Warn]'),
+      policyText(world.keys),
+    ])
+    const { validated } = await admit(engine, podWith([signed.tagged]))
+    expect(validated).toMatchObject({
+      allowed: true,
+      warnings: ['Policy warns failed: warns says no'],
+      auditAnnotations: { 'image-policy-findings': 'Policy audits failed: audits says no' },
+    })
+  })
+
+  test('that the route does not name are not asked', async () => {
+    const engine = await world.engine([unmet('strict'), policyText(world.keys)])
+    const call = { policies: ['signed'] }
+    const { validated } = await admit(engine, podWith([signed.tagged]), {
+      mutate: call,
+      validate: call,
+    })
+    expect(validated.allowed).toBe(true)
+  })
+})
+
+describe('match conditions that cannot be evaluated', () => {
+  const broken = (failurePolicy: string) =>
+    policyText(world.keys, {
+      spec: `  failurePolicy: ${failurePolicy}
+  matchConditions:
+    - {name: broken, expression: object.metadata.labels.team == 'a'}`,
+    })
+
+  test('deny under Fail, with nothing looked up', async () => {
+    const engine = await world.engine([broken('Fail')])
+    const { mutated, validated } = await admit(engine, podWith([unsigned.tagged]))
+    expect(mutated.patch.some(({ path }) => path.startsWith('/spec'))).toBe(false)
+    expect(validated.status?.message).toMatch(
+      /^Policy signed error: failed to evaluate policy: match condition broken: /,
+    )
+    expect(world.registry.requests).toEqual([])
+  })
+
+  test('admit under Ignore, with a warning, an audit annotation and no fact in the seal', async () => {
+    const engine = await world.engine([broken('Ignore')])
+    const { final, validated } = await admit(engine, podWith([unsigned.tagged]))
+    expect(annotationsOf(final)).toEqual({})
+    expect(validated.allowed).toBe(true)
+    expect(validated.warnings).toEqual([
+      expect.stringMatching(/^Policy signed not applied: failed to evaluate policy: /),
+    ])
+    expect(validated.auditAnnotations['image-policy-failed-open']).toBe(validated.warnings[0])
+    expect(validated.record.policies).toMatchObject([{ policy: 'signed', status: 'failed-open' }])
+  })
+
+  test('leave the other policies of the request as they are', async () => {
+    const open = broken('Ignore').replace('name: signed', 'name: open')
+    const engine = await world.engine([open, policyText(world.keys)])
+    const { validated } = await admit(engine, podWith([unsigned.tagged]))
+    expect(validated.allowed).toBe(false)
+  })
+})
+
+test('an unexpected fault denies, and its text stays in the log', async () => {
+  const now = () => {
+    throw new TypeError('something internal')
+  }
+  const engine = await world.engine([policyText(world.keys)], { now })
+  const annotations = { [SEAL_ANNOTATION]: 'v1.test.e30.AAAA' }
+  const object = podWith([signed.pinned], { name: 'web', namespace: 'shop', annotations })
+  const mutated = await engine.mutate(requestFor(object), callFor())
+  const validated = await engine.validate(requestFor(object), callFor())
+  expect(mutated.allowed).toBe(true)
+  expect(annotationsOf(patched(object, mutated))).toEqual({})
+  expect(validated.status).toMatchObject({
+    code: 500,
+    message: 'image verification failed internally',
+  })
+  for (const { record } of [mutated, validated]) {
+    expect(record).toMatchObject({
+      error: 'INTERNAL',
+      message: expect.stringContaining('something internal'),
+    })
+  }
+  expect(mutated.warnings).toEqual(['images were not pinned: image verification failed internally'])
+})
+
 test('fifty reviews at once never see each other', async () => {
   const engine = await world.engine([policyText(world.keys)])
   const rows = Array.from(
