@@ -1,12 +1,5 @@
 import type { Step } from './attribute.ts'
-import {
-  type Activation,
-  BudgetStop,
-  type EvaluateOptions,
-  Frame,
-  Stop,
-  underway,
-} from './frame.ts'
+import { type Activation, BudgetStop, begin, type EvaluateOptions, Frame, Stop } from './frame.ts'
 import type { CheckedExpression, Evaluation } from './types.ts'
 import { CelError, type CelValue, elementsOf } from './values.ts'
 
