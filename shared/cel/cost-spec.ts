@@ -20,10 +20,10 @@ const charAt = calling((args) => reading(args) + 1)
 const search = calling(searching(0))
 const rewrite = calling((args, result) => reading(args) + sizeOf(result))
 const replace = calling((args, result) => searching(1)(args) + sizeOf(result))
-const split = calling((args, result) => searching(1)(args) + LIST + sizeOf(result))
-const join = calling(
-  (args, result) => scaled(Math.max(1, size(args, 0)), TRAVERSAL) + sizeOf(result),
+const split = calling(
+  (args, result) => scaled(size(args, 0) + size(args, 1), TRAVERSAL) + LIST + sizeOf(result),
 )
+const join = calling((args, result) => scaled(size(args, 0) + 1, TRAVERSAL) + sizeOf(result))
 
 /** What cel-go's newest string library charges; the version the API server pins charges nothing of its own. */
 const STRINGS: Readonly<Record<string, CallCost>> = {

@@ -48,17 +48,24 @@ const ZEROS: readonly [string, Guard, CelValue][] = [
   ['duration', duration, new Duration(0n)],
 ]
 
-/** True when the first is greater. Values without an order are not, as the API server's functions see it. */
+/** True when the first is greater; values that have no order with each other are not, as the API server's functions see it. */
 function isGreater(a: CelValue, b: CelValue): boolean {
   const order = compare(a, b)
   return !(order instanceof CelError) && order > 0
 }
 
-function isSorted(values: CelValue[]): boolean {
-  return values.every((value, i) => {
-    const next = values[i + 1]
-    return next === undefined || !isGreater(value, next)
-  })
+function isOrdered(value: CelValue): boolean {
+  return ORDERED.some(([, guard]) => guard(value))
+}
+
+function isSorted(values: CelValue[]): CelResult {
+  let previous: CelValue | undefined
+  for (const value of values) {
+    if (!isOrdered(value)) return new CelError('no such overload')
+    if (previous !== undefined && isGreater(previous, value)) return false
+    previous = value
+  }
+  return true
 }
 
 function sum(zero: CelValue) {
@@ -76,6 +83,7 @@ function sum(zero: CelValue) {
 /** The first of the least or greatest elements. */
 function extreme(name: 'min' | 'max') {
   return (values: CelValue[]): CelResult => {
+    if (!values.every(isOrdered)) return new CelError('no such overload')
     let best: CelValue | undefined
     for (const value of values) {
       const wins =
@@ -184,7 +192,7 @@ function sortBy(values: CelValue[], keys: CelValue[]): CelResult {
   }
   const [first] = keys
   if (first === undefined) return []
-  if (!ORDERED.some(([, guard]) => guard(first))) {
+  if (!isOrdered(first)) {
     return new CelError('list elements must be comparable')
   }
   const type = typeName(first)

@@ -244,8 +244,9 @@ function timestampAccessors(): Library {
   return out
 }
 
+/** Whole units of a duration's total, cut from the double Go computes; it may have been rounded up to the next one. */
 function durationField(unit: bigint) {
-  return (value: Duration) => normalInt(value.ns / unit)
+  return ({ ns }: Duration) => Math.trunc(Number(ns / unit) + Number(ns % unit) / Number(unit))
 }
 
 /** `getHours()` and its kin, on timestamps (in UTC or a given zone) and on durations (whole units of the total). */
@@ -254,5 +255,7 @@ export const accessors: Library = {
   duration_to_hours: overload('getHours', [duration], durationField(3600n * SECOND)),
   duration_to_minutes: overload('getMinutes', [duration], durationField(60n * SECOND)),
   duration_to_seconds: overload('getSeconds', [duration], durationField(SECOND)),
-  duration_to_milliseconds: overload('getMilliseconds', [duration], durationField(1_000_000n)),
+  duration_to_milliseconds: overload('getMilliseconds', [duration], ({ ns }) =>
+    normalInt(ns / 1_000_000n),
+  ),
 }
