@@ -1,7 +1,7 @@
 import { CEL_MAX_TYPE_SIZE } from '../limits.ts'
 import type { CallNode, FoldNode, ListNode, MapNode, Node, SelectNode, StructNode } from './ast.ts'
 import type { Environment } from './environment.ts'
-import type { CheckedFunction } from './functions.ts'
+import type { CheckedFunction, Signature } from './functions.ts'
 import { instantiate, mostGeneral, Substitution, TypeLimit } from './infer.ts'
 import type { Places } from './tree.ts'
 import {
@@ -307,8 +307,7 @@ class Checker {
       if (signature.member !== member) continue
       const base = this.#substitution.reserve(signature.variables)
       if (signature.args.length !== argTypes.length) continue
-      const params = signature.args.map((arg) => instantiate(arg, base))
-      if (!this.#substitution.allAssignable(argTypes, params)) continue
+      if (!this.#substitution.allAssignable(argTypes, paramsOf(signature, base))) continue
       overloads.push(signature.id)
       const result = this.#substitution.apply(instantiate(signature.result, base), false)
       if (type === undefined) type = result
@@ -462,6 +461,11 @@ class Checker {
     const type = this.#typeOf(node)
     if (!this.#substitution.assignable(expected, type)) this.#mismatch(node, expected, type)
   }
+}
+
+/** The parameter types of a signature with type variables from `base` on. */
+function paramsOf({ args, variables }: Signature, base: number): readonly Type[] {
+  return variables === 0 ? args : args.map((arg) => instantiate(arg, base))
 }
 
 function constType(value: (Node & { k: 'const' })['value']): Type {

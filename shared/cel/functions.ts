@@ -16,6 +16,8 @@ export interface CheckedFunction {
   signatures: readonly Signature[]
 }
 
+const NONE: readonly string[] = []
+
 /** Declared functions by name. Overloads of one name add up; types are read when a function is first asked for. */
 export class FunctionTable {
   readonly #declarations = new Map<string, OverloadDeclaration[]>()
@@ -47,7 +49,8 @@ export class FunctionTable {
 
   /** What the host must answer for a call of this function: with these overloads, or with any. */
   hostsOf(name: string, overloads?: readonly string[]): readonly string[] {
-    const hosts = this.#hosts.get(name) ?? []
+    const hosts = this.#hosts.get(name)
+    if (hosts === undefined) return NONE
     const called = hosts.filter(({ id }) => overloads === undefined || overloads.includes(id))
     return called.map(({ host }) => host)
   }

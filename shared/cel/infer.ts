@@ -80,7 +80,11 @@ export class Substitution {
 
   #assignAll(from: readonly Type[], to: readonly Type[]): boolean {
     if (from.length !== to.length) return false
-    return from.every((type, i) => this.#assign(type, to[i] ?? DYN))
+    for (let i = 0; i < from.length; i++) {
+      // Both have the same length.
+      if (!this.#assign(from[i] as Type, to[i] as Type)) return false
+    }
+    return true
   }
 
   #assign(from: Type, to: Type): boolean {

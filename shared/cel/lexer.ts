@@ -66,7 +66,6 @@ export function tokenize(source: string): Token[] {
 }
 
 const BLANK = /(?:[\t \r\n\f]+|\/\/[^\n]*)*/y
-const IDENT = /[A-Za-z_][A-Za-z0-9_]*/y
 const QUOTED = /`[A-Za-z0-9_.\-/ ]+`/y
 const DOUBLE = /(?:\d+\.\d+|\d+(?=[eE][+-]?\d)|\.\d+)(?:[eE][+-]?\d+)?/y
 const INTEGER = /(?:0x[0-9a-fA-F]+|\d+)([uU])?/y
@@ -81,9 +80,11 @@ export function spellField(name: string): string | undefined {
 }
 
 function skipBlank(source: string, at: number): number {
-  const code = source.charCodeAt(at)
-  if (code > 0x20 && code !== 0x2f) return at
-  return at + (matchAt(BLANK, source, at)?.[0].length ?? 0)
+  let next = at
+  while (source.charCodeAt(next) === 0x20) next++
+  const code = source.charCodeAt(next)
+  if (code > 0x20 && code !== 0x2f) return next
+  return next + (matchAt(BLANK, source, next)?.[0].length ?? 0)
 }
 
 function matchAt(pattern: RegExp, source: string, at: number): RegExpExecArray | null {
@@ -114,17 +115,37 @@ function isDigit(code: number): boolean {
 }
 
 function wordOrString(source: string, start: number): Token {
+  const end = wordEnd(source, start)
+  const word: Token = { kind: wordKind(source, start, end), start, end }
+  const quote = source.charCodeAt(end)
+  // Only a word of one or two letters can be the prefix of a string.
+  if (end - start > 2 || (quote !== 0x22 && quote !== 0x27)) return word
+  return prefixedString(source, start) ?? word
+}
+
+/** The string whose prefix starts here, such as `r'…'`; undefined when it is no prefix, or the string does not close. */
+function prefixedString(source: string, start: number): Token | undefined {
   const prefix = matchAt(STRING_START, source, start)?.[0] ?? ''
-  if (prefix !== '') {
-    const raw = /[rR]/.test(prefix)
-    const end = stringEnd(source, start + prefix.length, raw)
-    const kind = /[bB]/.test(prefix) ? 'bytes' : 'string'
-    if (end >= 0) return { kind, start, end }
+  if (prefix === '') return undefined
+  const end = stringEnd(source, start + prefix.length, /[rR]/.test(prefix))
+  return end < 0 ? undefined : { kind: /[bB]/.test(prefix) ? 'bytes' : 'string', start, end }
+}
+
+function wordEnd(source: string, start: number): number {
+  let end = start + 1
+  for (let code = source.charCodeAt(end); isLetter(code) || isDigit(code); ) {
+    code = source.charCodeAt(++end)
   }
-  const word = matchAt(IDENT, source, start)?.[0] ?? ''
+  return end
+}
+
+const LONGEST_KEYWORD = 5
+
+function wordKind(source: string, start: number, end: number): TokenKind {
+  if (end - start > LONGEST_KEYWORD) return 'ident'
+  const word = source.slice(start, end)
   // The set holds exactly the words that are token kinds of their own.
-  const kind = KEYWORDS.has(word) ? (word as TokenKind) : 'ident'
-  return { kind, start, end: start + word.length }
+  return KEYWORDS.has(word) ? (word as TokenKind) : 'ident'
 }
 
 function numberToken(source: string, start: number): Token {
@@ -141,15 +162,17 @@ function quotedIdent(source: string, start: number): Token {
   return { kind: 'bad', start, end: start + 1 }
 }
 
-const DOUBLED: ReadonlySet<string> = new Set(PUNCTUATION.filter((p) => p.length === 2))
-const SINGLE: ReadonlySet<string> = new Set(PUNCTUATION.filter((p) => p.length === 1))
+/** By their first character's code, longer ones first. */
+const BY_CODE: readonly (readonly Punctuation[])[] = Array.from({ length: 128 }, (_, code) =>
+  PUNCTUATION.filter((text) => text.charCodeAt(0) === code),
+)
 
 function punctuation(source: string, start: number): Token {
-  const two = source.slice(start, start + 2)
-  // Both sets hold exactly the spellings that are token kinds.
-  if (DOUBLED.has(two)) return { kind: two as Punctuation, start, end: start + 2 }
-  const one = two.charAt(0)
-  if (SINGLE.has(one)) return { kind: one as Punctuation, start, end: start + 1 }
+  for (const kind of BY_CODE[source.charCodeAt(start)] ?? []) {
+    if (kind.length === 1 || source.charCodeAt(start + 1) === kind.charCodeAt(1)) {
+      return { kind, start, end: start + kind.length }
+    }
+  }
   const wide = (source.codePointAt(start) ?? 0) > 0xffff
   return { kind: 'bad', start, end: start + (wide ? 2 : 1) }
 }
@@ -157,8 +180,8 @@ function punctuation(source: string, start: number): Token {
 /** End of the string whose opening quote is at `open`; `~end of what was read` when it does not close. */
 function stringEnd(source: string, open: number, raw: boolean): number {
   const quote = source.charAt(open)
-  const triple = quote.repeat(3)
-  if (source.startsWith(triple, open)) {
+  if (source.charAt(open + 1) === quote && source.charAt(open + 2) === quote) {
+    const triple = quote.repeat(3)
     const end = closingQuote(source, open + 3, triple, raw)
     // Three quotes that never close are an empty string and the start of another.
     return end >= 0 ? end : open + 2
@@ -168,12 +191,13 @@ function stringEnd(source: string, open: number, raw: boolean): number {
 
 function closingQuote(source: string, from: number, quote: string, raw: boolean): number {
   const oneLine = quote.length === 1
+  const first = quote.charCodeAt(0)
   let at = from
   while (at < source.length) {
-    if (source.startsWith(quote, at)) return at + quote.length
-    const char = source.charAt(at)
-    if (oneLine && (char === '\n' || char === '\r')) return ~at
-    if (char === '\\' && !raw) {
+    const code = source.charCodeAt(at)
+    if (code === first && (oneLine || source.startsWith(quote, at))) return at + quote.length
+    if (oneLine && (code === 0x0a || code === 0x0d)) return ~at
+    if (code === 0x5c && !raw) {
       const length = escapeLength(source, at)
       if (length === 0) return ~Math.min(at + 1, source.length)
       at += length

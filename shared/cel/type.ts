@@ -58,13 +58,19 @@ export const TYPE = scalar('type')
 export const UINT = scalar('uint')
 
 function composite(kind: TypeKind, name: string, params: readonly Type[]): Type {
-  const size = params.reduce((sum, param) => sum + param.size, 1)
-  return { kind, name, params, nullable: false, open: params.some((p) => p.open), index: -1, size }
+  let size = 1
+  let open = false
+  for (const param of params) {
+    size += param.size
+    open ||= param.open
+  }
+  return { kind, name, params, nullable: false, open, index: -1, size }
 }
 
 /** The type with other parameters. */
 export function withParams(type: Type, params: readonly Type[]): Type {
-  return { ...composite(type.kind, type.name, params), nullable: type.nullable }
+  const made = composite(type.kind, type.name, params)
+  return type.nullable ? { ...made, nullable: true } : made
 }
 
 /** `list(element)`. */
@@ -129,7 +135,11 @@ export function sameType(a: Type, b: Type, anyParams = false): boolean {
   if (a === b) return true
   if (a.kind !== b.kind || a.params.length !== b.params.length) return false
   if (a.name !== b.name && !(anyParams && a.kind === 'param')) return false
-  return a.params.every((param, i) => sameType(param, b.params[i] ?? ERROR, anyParams))
+  for (let i = 0; i < a.params.length; i++) {
+    // Both have as many.
+    if (!sameType(a.params[i] as Type, b.params[i] as Type, anyParams)) return false
+  }
+  return true
 }
 
 const CHECKED_NAMES: Partial<Record<TypeKind, string>> = {
