@@ -1,5 +1,7 @@
 import { type FunctionDeclaration, fn, hostFn, member, overload } from '../cel/declarations.ts'
+import { KYVERNO_FUNCTIONS, KYVERNO_TYPES } from '../cel/declare/kyverno.ts'
 import { createEnvironment, type Environment } from '../cel/environment.ts'
+import { KYVERNO } from '../cel/library/kyverno-context.ts'
 import type { TypeName } from '../cel/types.ts'
 
 /**
@@ -38,14 +40,19 @@ const REQUEST_VARIABLES: Readonly<Record<string, TypeName>> = {
   object: 'dyn',
   oldObject: 'dyn',
   request: 'kubernetes.AdmissionRequest',
+  json: KYVERNO.json,
 }
+
+/** What needs nothing from outside. */
+const PURE_FUNCTIONS: readonly FunctionDeclaration[] = [...PARSE_FUNCTIONS, ...KYVERNO_FUNCTIONS]
 
 /** For match conditions and image extractors: they run before images are known, so they see neither them nor `variables`. */
 export const requestEnvironment = once(() =>
   createEnvironment({
     profile: 'kyverno',
     variables: REQUEST_VARIABLES,
-    declare: PARSE_FUNCTIONS,
+    objectTypes: KYVERNO_TYPES,
+    declare: PURE_FUNCTIONS,
   }),
 )
 
@@ -66,7 +73,8 @@ const baseEnvironment = once(() =>
       images: 'map(string, list(string))',
       attestors: 'map(string, dyn)',
     },
-    declare: [...PARSE_FUNCTIONS, ...HOST_FUNCTIONS],
+    objectTypes: KYVERNO_TYPES,
+    declare: [...PURE_FUNCTIONS, ...HOST_FUNCTIONS],
   }),
 )
 
@@ -101,9 +109,6 @@ export const UNSUPPORTED_NAMES: ReadonlyMap<string, string> = new Map([
   ['verifyAttestationSignatures', LATER],
   ['extractPayload', LATER],
   ['exceptions', LATER],
-  ...[
-    'user parseServiceAccount hash sha1 sha256 md5 random time json yaml gzip transform listObjToMap'
-      .split(' ')
-      .map((name): [string, string] => [name, LATER]),
-  ].flat(),
+  ['time', 'has only toCron and truncate so far'],
+  ...['random', 'yaml', 'gzip'].map((name): [string, string] => [name, LATER]),
 ])

@@ -47,8 +47,16 @@ export async function runtimeFor(expressions: readonly CheckedExpression[]): Pro
   const needsLibrary = expressions.some(({ ast }) => !isCore(ast))
   return {
     ...(needsRegex ? { regex: await loadRegex() } : {}),
-    ...(needsLibrary ? { library: (await import('../cel/libraries.ts')).kyvernoLibrary } : {}),
+    ...(needsLibrary ? { library: await loadLibrary() } : {}),
   }
+}
+
+async function loadLibrary(): Promise<Library> {
+  const [{ kyvernoLibrary }, { kyvernoFunctions }] = await Promise.all([
+    import('../cel/libraries.ts'),
+    import('../cel/library/kyverno.ts'),
+  ])
+  return { ...kyvernoLibrary, ...kyvernoFunctions }
 }
 
 /**

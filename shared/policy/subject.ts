@@ -1,5 +1,6 @@
 import type { AdmissionRequest } from '../admission/types.ts'
 import type { Activation } from '../cel/frame.ts'
+import { KYVERNO_CONTEXT_VALUES } from '../cel/library/kyverno-context.ts'
 import { AdmissionError } from '../errors.ts'
 import { type Extraction, extractImages } from '../image/extract.ts'
 import type { JsonValue } from '../json.ts'
@@ -23,7 +24,12 @@ export function subjectOf(request: AdmissionRequest): Subject {
   const object = presentObject(request)
   return {
     request,
-    activation: { object, oldObject: request.oldObject, request: requestValue(request, object) },
+    activation: {
+      object,
+      oldObject: request.oldObject,
+      request: requestValue(request, object),
+      json: KYVERNO_CONTEXT_VALUES.json,
+    },
     extraction: extractionOf(request),
     memo: new WeakMap(),
   }

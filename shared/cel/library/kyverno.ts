@@ -1,5 +1,7 @@
-import { utf8 } from '../../bytes.ts'
+import { md5, sha1 } from '@noble/hashes/legacy.js'
+import { toHex, utf8 } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
+import { sha256Short } from '../../hash.ts'
 import { goJson, isJsonObject, JsonDouble, type JsonValue, parseJson } from '../../json.ts'
 import {
   any,
@@ -24,7 +26,6 @@ import {
   Timestamp,
   toNumber,
 } from '../values.ts'
-import { md5Hex, sha1Hex, sha256Hex } from './digests.ts'
 import { contextOf, KYVERNO } from './kyverno-context.ts'
 
 const json = contextOf(KYVERNO.json)
@@ -37,9 +38,9 @@ function prefixed(prefix: string, name: string, id: string, make: (fn: string) =
   }
 }
 
-function hash(name: string, digest: (message: Uint8Array) => string): Library {
+function hash(name: string, digest: (message: Uint8Array) => Uint8Array): Library {
   return prefixed('hash', name, `${name}_string`, (fn) =>
-    overload(fn, [string], (text) => digest(utf8(text))),
+    overload(fn, [string], (text) => toHex(digest(utf8(text)))),
   )
 }
 
@@ -47,9 +48,9 @@ function hash(name: string, digest: (message: Uint8Array) => string): Library {
 export const kyvernoFunctions: Library = {
   unmarshal_string_dyn: overload('unmarshal', [json, string], (_, text) => unmarshal(text)),
   marshal_dyn_string: overload('marshal', [json, any], (_, value) => marshal(value)),
-  ...hash('md5', md5Hex),
-  ...hash('sha1', sha1Hex),
-  ...hash('sha256', sha256Hex),
+  ...hash('md5', md5),
+  ...hash('sha1', sha1),
+  ...hash('sha256', sha256Short),
   ...prefixed('user', 'parseServiceAccount', 'parse_service_account_string', (fn) =>
     overload(fn, [string], serviceAccount),
   ),

@@ -654,8 +654,13 @@ describe('expressions', () => {
     },
     {
       name: 'a library that comes later',
-      spec: validation('json.unmarshal("1") == 1'),
-      is: at(EXPRESSION, 'POLICY_UNSUPPORTED', 'json is not supported yet'),
+      spec: validation('yaml.parse("1") == 1'),
+      is: at(EXPRESSION, 'POLICY_UNSUPPORTED', 'yaml is not supported yet'),
+    },
+    {
+      name: 'the clock',
+      spec: validation('time.now() > timestamp("2026-01-01T00:00:00Z")'),
+      is: at(EXPRESSION, 'POLICY_UNSUPPORTED', 'time has only toCron and truncate so far'),
     },
   ])('$name', async ({ spec, is }) => {
     const { policies, faults } = await load([policyDocument(spec)])
