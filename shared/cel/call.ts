@@ -4,7 +4,7 @@ import { type CallCost, one } from './cost.ts'
 import { equalResult } from './equality.ts'
 import { type Frame, noSuchOverload } from './frame.ts'
 import { any, callWith, type Implementation, invoke } from './implementation.ts'
-import { CelError, type CelResult, type CelValue, isPlainMap, sizeOf } from './values.ts'
+import { CelError, type CelResult, type CelValue, isPlainMap, Optional, sizeOf } from './values.ts'
 
 type Unary = (a: CelValue, frame: Frame) => CelResult
 type Binary = (a: CelValue, b: CelValue) => CelResult
@@ -211,5 +211,16 @@ export function notStrictlyFalseStep(arg: Step): Step {
     const value = arg(frame)
     frame.spend(1)
     return value !== false
+  }
+}
+
+/** `a.or(b)` and `a.orValue(b)`: free, and `b` is evaluated only when `a` is absent. */
+export function alternativeStep(fn: 'or' | 'orValue', left: Step, right: Step): Step {
+  return (frame) => {
+    const value = left(frame)
+    if (value instanceof CelError) return value
+    if (!(value instanceof Optional)) return noSuchOverload(fn)
+    if (value.value === undefined) return right(frame)
+    return fn === 'orValue' ? value.value : value
   }
 }

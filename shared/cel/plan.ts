@@ -8,24 +8,15 @@ import type {
   SelectNode,
   StructNode,
 } from './ast.ts'
+import { type Attribute, addQualifier, invalidKey, type Qualifier, type Step } from './attribute.ts'
 import {
-  type Attribute,
-  addQualifier,
-  invalidKey,
-  type Qualifier,
-  resolver,
-  type Step,
-} from './attribute.ts'
-import {
+  alternativeStep,
   BINARY,
   binaryStep,
-  boundStep,
-  dispatchStep,
   type EqualityCost,
   equalityStep,
   logicalStep,
   notStrictlyFalseStep,
-  singletonStep,
   UNARY,
   unaryStep,
 } from './call.ts'
@@ -35,14 +26,16 @@ import { kubernetesCost, kubernetesEqualityCost } from './cost-kubernetes.ts'
 import { specCost, specEqualityCost } from './cost-spec.ts'
 import { accumulatorRead, foldStep, type Loop } from './fold.ts'
 import { collectStep, insertAllStep, insertStep, quantifierStep } from './fold-macro.ts'
-import { Frame, noSuchOverload } from './frame.ts'
 import type { Implementation, Library } from './implementation.ts'
 import { type MacroShape, macroShape } from './macro-shape.ts'
 import { membershipStep } from './membership.ts'
+import { callStep, candidatesOf, resolvedOverload } from './plan-call.ts'
+import { checkedName, uncheckedName } from './plan-names.ts'
+import { constantOf, PlanFault, type Planned, stepOf } from './planned.ts'
 import { Program } from './program.ts'
 import { regexStep } from './regex-call.ts'
 import type { CheckedExpression, Profile, RegexEngine } from './types.ts'
-import { CelError, type CelResult, Optional, TypeValue } from './values.ts'
+import { CelError } from './values.ts'
 
 /** What a program is planned with. */
 export interface PlanOptions {
@@ -75,65 +68,9 @@ export function plan(checked: CheckedExpression, options: PlanOptions): PlanResu
   }
 }
 
-/** Why no program can be made. */
-class PlanFault {
-  readonly message: string
-  constructor(message: string) {
-    this.message = message
-  }
-}
-
-/** A planned node: cel-go's distinction between constants, attributes (which selections extend) and the rest. */
-type Planned =
-  | { kind: 'const'; value: CelResult }
-  | { kind: 'attribute'; attribute: Attribute; test?: true }
-  | { kind: 'step'; step: Step }
-
-/** The step that evaluates a planned node as a whole and pays for it. */
-function stepOf(planned: Planned, presenceCost: 0 | 1): Step {
-  if (planned.kind === 'step') return planned.step
-  if (planned.kind === 'const') {
-    const { value } = planned
-    return () => value
-  }
-  const own = planned.attribute.root.kind === 'conditional' ? 0 : 1
-  if (planned.test !== true) return resolver(planned.attribute, own)
-  const resolve = resolver(planned.attribute, own - 1 + presenceCost)
-  return (frame) => {
-    const value = resolve(frame)
-    return value instanceof Optional ? value.value !== undefined : value
-  }
-}
-
 const CONVERSIONS = new Set(
   'bool bytes double duration dyn int string timestamp type uint'.split(' '),
 )
-
-/** Names that stand for types when no variable has them. */
-const TYPE_NAMES = new Map<string, TypeValue>(
-  (
-    'bool bytes double int list map null_type string type uint optional_type ' +
-    'google.protobuf.Timestamp google.protobuf.Duration net.IP net.CIDR'
-  )
-    .split(' ')
-    .map((name) => [name, new TypeValue(name)]),
-)
-
-const FUNCTIONS = new WeakMap<Library, ReadonlyMap<string, readonly Implementation[]>>()
-
-/** The implementations of a library by function name, worked out once for each library. */
-function functionsOf(library: Library): ReadonlyMap<string, readonly Implementation[]> {
-  const known = FUNCTIONS.get(library)
-  if (known !== undefined) return known
-  const made = new Map<string, Implementation[]>()
-  for (const impl of Object.values(library)) {
-    const named = made.get(impl.fn)
-    if (named === undefined) made.set(impl.fn, [impl])
-    else named.push(impl)
-  }
-  FUNCTIONS.set(library, made)
-  return made
-}
 
 type Scope = ReadonlyMap<string, Step>
 
@@ -142,14 +79,12 @@ class Planner {
   readonly presenceCost: 0 | 1
   readonly #options: PlanOptions
   readonly #optimize: boolean
-  readonly #byFunction: ReadonlyMap<string, readonly Implementation[]>
   #scope: Scope = new Map()
 
   constructor(options: PlanOptions) {
     this.#options = options
     this.#optimize = options.profile !== 'spec'
     this.presenceCost = options.profile === 'spec' ? 1 : 0
-    this.#byFunction = functionsOf(options.implementations)
   }
 
   plan(node: Node): Planned {
@@ -186,13 +121,7 @@ class Planner {
       }
     }
     const { container } = this.#options
-    if (container !== undefined) return uncheckedName(container, node.name)
-    // A leading dot says that the name is no local one.
-    const name = node.name.replace(/^\./, '')
-    const type = TYPE_NAMES.get(name)
-    if (type !== undefined) return { kind: 'const', value: type }
-    const attribute: Attribute = { root: { kind: 'name', name }, qualifiers: [] }
-    return { kind: 'attribute', attribute }
+    return container === undefined ? checkedName(node.name) : uncheckedName(container, node.name)
   }
 
   #select(node: SelectNode): Planned {
@@ -249,7 +178,7 @@ class Planner {
     if (!this.#optimize || !parts.every((part) => part.kind === 'const')) {
       return { kind: 'step', step }
     }
-    return { kind: 'const', value: step(emptyFrame()) }
+    return { kind: 'const', value: constantOf(step) }
   }
 
   #struct(node: StructNode): Planned {
@@ -363,7 +292,7 @@ class Planner {
       return { kind: 'step', step }
     }
     const run = Object.hasOwn(BINARY, node.fn) ? BINARY[node.fn] : undefined
-    if (run === undefined) return optionalOperator(node, left, right)
+    if (run === undefined) return optionalCall(node.fn, left, right)
     return (
       this.#membership(node, args, left) ?? {
         kind: 'step',
@@ -375,7 +304,8 @@ class Planner {
   /** `x in [constants]` under the optimiser. */
   #membership(node: CallNode, args: readonly Planned[], left: Step): Planned | undefined {
     const list = args[1]
-    if (!this.#optimize || resolved(node) !== 'in_list' || list?.kind !== 'const') return undefined
+    if (!this.#optimize || resolvedOverload(node) !== 'in_list' || list?.kind !== 'const')
+      return undefined
     if (!Array.isArray(list.value)) return undefined
     if (list.value.length === 0) return { kind: 'const', value: false }
     const step = membershipStep(left, list.value)
@@ -383,41 +313,16 @@ class Planner {
   }
 
   #function(node: CallNode, args: readonly Planned[], steps: readonly Step[]): Planned {
-    const candidates = this.#candidates(node, steps.length)
-    const [impl] = candidates
+    const candidates = candidatesOf(node, steps.length, this.#options.implementations)
     const cost = this.#cost(node)
-    if (impl === undefined) return this.#unbound(node, steps, cost)
-    if (impl.regex !== undefined) {
+    const [impl] = candidates
+    if (impl?.regex !== undefined) {
       return { kind: 'step', step: this.#regex(impl, impl.regex, args, steps, cost) }
     }
-    const step = callStep(node.fn, impl, candidates, steps, cost)
-    if (!this.#optimize || !CONVERSIONS.has(node.fn) || args.length !== 1)
-      return { kind: 'step', step }
-    return args[0]?.kind === 'const' ? this.#converted(step) : { kind: 'step', step }
-  }
-
-  /** A checked call without an implementation has no program; an unchecked one fails when it runs. */
-  #unbound(node: CallNode, steps: readonly Step[], cost: CallCost): Planned {
-    if (node.overloads !== undefined) throw new PlanFault(`no such overload: ${node.fn}`)
-    return { kind: 'step', step: dispatchStep(node.fn, [], steps, cost) }
-  }
-
-  /** A conversion of a constant is a constant; when it fails there is no program. */
-  #converted(step: Step): Planned {
-    const value = step(emptyFrame())
-    if (value instanceof CelError) throw new PlanFault(value.message)
-    return { kind: 'const', value }
-  }
-
-  #candidates(node: CallNode, arity: number): readonly Implementation[] {
-    const overload = resolved(node)
-    const { implementations } = this.#options
-    if (overload !== undefined && Object.hasOwn(implementations, overload)) {
-      const impl = implementations[overload]
-      if (impl !== undefined) return [impl]
-    }
-    const all = this.#byFunction.get(node.fn) ?? []
-    return all.filter(({ args }) => args === undefined || args.length === arity)
+    const step = callStep(node, candidates, steps, cost)
+    const [only, more] = args
+    const conversion = CONVERSIONS.has(node.fn) && more === undefined && only?.kind === 'const'
+    return this.#optimize && conversion ? converted(step) : { kind: 'step', step }
   }
 
   #regex(
@@ -443,22 +348,15 @@ class Planner {
 
   #cost(node: CallNode): CallCost {
     const price = this.#options.profile === 'spec' ? specCost : kubernetesCost
-    return price(node.fn, resolved(node))
+    return price(node.fn, resolvedOverload(node))
   }
 }
 
-/** The step of a library call, bound in the way cel-go binds the function. */
-function callStep(
-  fn: string,
-  impl: Implementation,
-  candidates: readonly Implementation[],
-  steps: readonly Step[],
-  cost: CallCost,
-): Step {
-  const short = steps.length <= 2 && impl.variadic === undefined
-  if (short && candidates.length === 1) return boundStep(impl, steps, cost)
-  if (short && impl.singleton === true) return singletonStep(fn, candidates, steps, cost)
-  return dispatchStep(fn, candidates, steps, cost)
+/** A conversion of a constant is a constant; when it fails there is no program. */
+function converted(step: Step): Planned {
+  const value = constantOf(step)
+  if (value instanceof CelError) throw new PlanFault(value.message)
+  return { kind: 'const', value }
 }
 
 function compilePattern(engine: RegexEngine, pattern: string) {
@@ -469,42 +367,12 @@ function compilePattern(engine: RegexEngine, pattern: string) {
   }
 }
 
-/** A name of an unchecked tree: a variable or type, within the container or without it, that selections may lengthen. */
-function uncheckedName(container: string, name: string): Planned {
-  const absolute = name.startsWith('.')
-  const parts = absolute || container === '' ? [] : container.split('.')
-  const names = parts.map((_, i) => [...parts.slice(0, parts.length - i), name].join('.'))
-  const root: Attribute['root'] = {
-    kind: 'candidates',
-    names: [...names, absolute ? name.slice(1) : name],
-    types: TYPE_NAMES,
-  }
-  return { kind: 'attribute', attribute: { root, qualifiers: [] } }
-}
-
-/** The overload id of a call the checker resolved to one overload. */
-function resolved(node: CallNode): string | undefined {
-  return node.overloads?.length === 1 ? node.overloads[0] : undefined
-}
-
 function localRead(slot: number): Step {
   return (frame) => frame.locals[slot] ?? null
 }
 
-function emptyFrame(): Frame {
-  return new Frame({}, 0, { limit: Number.POSITIVE_INFINITY })
-}
-
-/** `a.or(b)` and `a.orValue(b)`: free, and `b` is evaluated only when `a` is absent. */
-function optionalOperator(node: CallNode, left: Step, right: Step): Planned | undefined {
-  if (node.fn !== 'or' && node.fn !== 'orValue') return undefined
-  const unwrap = node.fn === 'orValue'
-  const step: Step = (frame) => {
-    const value = left(frame)
-    if (value instanceof CelError) return value
-    if (!(value instanceof Optional)) return noSuchOverload(node.fn)
-    if (value.value === undefined) return right(frame)
-    return unwrap ? value.value : value
-  }
-  return { kind: 'step', step }
+/** `a.or(b)` and `a.orValue(b)`, which the planner has steps of its own for. */
+function optionalCall(fn: string, left: Step, right: Step): Planned | undefined {
+  if (fn !== 'or' && fn !== 'orValue') return undefined
+  return { kind: 'step', step: alternativeStep(fn, left, right) }
 }
