@@ -131,7 +131,14 @@ class OneSessionAuth implements SessionAuth {
       basic: credential?.kind === 'basic' ? basicHeader(credential) : undefined,
       refreshToken: credential?.kind === 'identity' ? credential.token : undefined,
     }
-    const { token, expiresAt } = await fetchToken(request, this.#options.fetch, this.#context, now)
+    const { token, expiresAt } = await fetchToken(
+      request,
+      this.#options.fetch,
+      this.#context,
+      now,
+    ).catch((thrown: unknown) => {
+      throw asLoginFault(thrown)
+    })
     return { header: `Bearer ${token}`, expiresAt }
   }
 
@@ -159,4 +166,14 @@ function basicHeader(credential: { username: string; password: string }): string
 
 function unauthorized(where: Repository, why: string): AdmissionError {
   return new AdmissionError('REGISTRY_UNAUTHORIZED', `${where.host}/${where.repository}: ${why}`)
+}
+
+/** Whatever a token service answers is about the login and never about the content that was asked for. */
+function asLoginFault(thrown: unknown): AdmissionError {
+  const error = toAdmissionError(thrown, 'logging in')
+  const isAboutContent =
+    error.code === 'REGISTRY_RESPONSE_INVALID' || error.code === 'REGISTRY_TOO_LARGE'
+  return isAboutContent
+    ? new AdmissionError('REGISTRY_UNAUTHORIZED', error.message, { cause: error })
+    : error
 }

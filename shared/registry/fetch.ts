@@ -38,8 +38,8 @@ export interface GuardedResponse {
 
 /**
  * The response to a request: 2xx with its whole body, or any other status but 429 and 5xx with the start of its body.
- * Throws `REGISTRY_FORBIDDEN_ADDRESS`, `REGISTRY_TOO_LARGE`, `REGISTRY_RESPONSE_INVALID` (redirects), `REGISTRY_THROTTLED`
- * (429), `REGISTRY_UNREACHABLE` (5xx, no connection, no answer in time), `DEADLINE_EXCEEDED` (the signal), or what the context
+ * Throws `REGISTRY_FORBIDDEN_ADDRESS`, `REGISTRY_TOO_LARGE`, `REGISTRY_THROTTLED` (429), `REGISTRY_UNREACHABLE` (5xx, no
+ * connection, no answer in time, redirects that lead nowhere), `DEADLINE_EXCEEDED` (the signal), or what the context
  * throws.
  */
 export type GuardedFetch = (
@@ -146,11 +146,11 @@ async function followRedirects(
       return { url, ...(await readResponse(response, request, context, what)) }
     }
     discard(response)
-    if (redirects === MAX_REDIRECTS) throw invalid(`${what}: more than ${MAX_REDIRECTS} redirects`)
+    if (redirects === MAX_REDIRECTS) throw lost(`${what}: more than ${MAX_REDIRECTS} redirects`)
     // A form may hold a refresh token, and no token service redirects.
-    if (request.form !== undefined) throw invalid(`${what}: answers a login with a redirect`)
+    if (request.form !== undefined) throw lost(`${what}: answers a login with a redirect`)
     if (location === '' || !URL.canParse(location, url.href)) {
-      throw invalid(`${what}: redirects to no URL`)
+      throw lost(`${what}: redirects to no URL`)
     }
     const next = new URL(location, url)
     // Once dropped it stays dropped, also when a later hop comes back.
@@ -204,6 +204,6 @@ function nameOf(request: GuardedRequest): string {
   return `${request.form === undefined ? 'GET' : 'POST'} ${host}${pathname}`.slice(0, 500)
 }
 
-function invalid(message: string): AdmissionError {
-  return new AdmissionError('REGISTRY_RESPONSE_INVALID', message)
+function lost(message: string): AdmissionError {
+  return new AdmissionError('REGISTRY_UNREACHABLE', message)
 }

@@ -26,7 +26,7 @@ export async function listReferrers(
     if (pages === 0 && hasNoApi(response)) return undefined
     if (response.status !== 200) {
       const said = `${response.status}${errorCodeOf(response)}`
-      throw new AdmissionError('REGISTRY_RESPONSE_INVALID', `${what}: answered ${said}`)
+      throw new AdmissionError('REGISTRY_UNREACHABLE', `${what}: answered ${said}`)
     }
     found.push(...descriptorsOf(parseJsonObject(response.body, what)))
     page = nextPage(response.headers.get('link'), page)

@@ -188,9 +188,11 @@ function allowed(response: GuardedResponse, repository: Repository): GuardedResp
   throw new AdmissionError('REGISTRY_UNAUTHORIZED', `${nameOf(repository)}: answered ${said}`)
 }
 
+/** Any other status is the registry's trouble and says nothing about what was published. */
 function assertOk(response: GuardedResponse, what: string): void {
   if (response.status === 200) return
-  throw invalid(`${what}: answered ${response.status}${errorCodeOf(response)}`)
+  const said = `${response.status}${errorCodeOf(response)}`
+  throw new AdmissionError('REGISTRY_UNREACHABLE', `${what}: answered ${said}`)
 }
 
 function nameOf(repository: Repository): string {

@@ -20,8 +20,8 @@ export interface TokenRequest {
 }
 
 /**
- * A token and when to stop using it (epoch milliseconds). Throws `REGISTRY_UNAUTHORIZED` when the service says no,
- * `REGISTRY_RESPONSE_INVALID` when it gives no token that can stand in a header.
+ * A token and when to stop using it (epoch milliseconds). Throws `REGISTRY_UNAUTHORIZED` when the service says
+ * anything but yes, `REGISTRY_RESPONSE_INVALID` when it gives no token that can stand in a header.
  */
 export async function fetchToken(
   request: TokenRequest,
@@ -34,9 +34,8 @@ export async function fetchToken(
   const response = await fetch(toHttp(request), context)
   const { status } = response
   if (status !== 200) {
-    const code =
-      status === 401 || status === 403 ? 'REGISTRY_UNAUTHORIZED' : 'REGISTRY_RESPONSE_INVALID'
-    throw new AdmissionError(code, `${what}: answered ${status}${errorCodeOf(response)}`)
+    const said = `${status}${errorCodeOf(response)}`
+    throw new AdmissionError('REGISTRY_UNAUTHORIZED', `${what}: answered ${said}`)
   }
   const body = parseJsonObject(response.body, what)
   const token = field(body, 'token') ?? field(body, 'access_token')

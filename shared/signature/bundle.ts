@@ -1,7 +1,7 @@
 import { type Bytes, equal, fromBase64 } from '../bytes.ts'
 import type { AdmissionError } from '../errors.ts'
 import type { JsonValue } from '../json.ts'
-import { MAX_BLOB_BYTES } from '../limits.ts'
+import { MAX_BLOB_BYTES, MAX_REFERRERS } from '../limits.ts'
 import type { Descriptor, RegistrySession } from '../registry/types.ts'
 import {
   dig,
@@ -66,7 +66,8 @@ export async function findBundles(
     location: descriptor.digest,
     read: () => readReferrer(descriptor, subject, registry),
   }))
-  return { signatures, omitted: 0 }
+  // A full list may be the beginning of a longer one.
+  return { signatures, omitted: referrers.length < MAX_REFERRERS ? 0 : 1 }
 }
 
 /**

@@ -31,19 +31,19 @@ export interface FoundSignature {
 /** What one layout holds for an image. */
 export interface FoundSignatures {
   signatures: readonly FoundSignature[]
-  /** How many more there are beyond the bound. */
+  /** How many more there are beyond the bound, at least. */
   omitted: number
 }
 
 /**
  * Codes that say something about what was published: it is not a valid signature, now or later. Whoever can push to
- * the repository can cause these, so they must never count as an outage.
+ * the repository can cause these, so they must never count as an outage. Other bytes than those of a digest are not among them: they
+ * come from a registry that is broken or lies, and what was published remains unknown.
  */
 const CONTENT_FAULTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'SIGNATURE_MALFORMED',
   'JSON_INVALID',
   'REGISTRY_NOT_FOUND',
-  'REGISTRY_DIGEST_MISMATCH',
   'REGISTRY_RESPONSE_INVALID',
   'REGISTRY_TOO_LARGE',
 ])

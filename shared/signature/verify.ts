@@ -70,15 +70,19 @@ function toSubject({ repository, descriptor }: ResolvedImage): Subject {
   return { repository: { host, repository: name }, digest: descriptor.digest }
 }
 
-/** Yes for long, no for a moment because a signature may be pushed next, "could not tell" not at all. */
+/**
+ * Yes for long, no for a moment because a signature may be pushed next, "could not tell" not at all, unless there is too much to look
+ * at: that will be so a moment later, and takes longest to find out.
+ */
 function keep(
   verdicts: Cache<Verification>,
   id: string,
   verification: Verification,
   now: number,
 ): void {
-  if (verification.status === 'inconclusive') return
-  const ttl = verification.status === 'verified' ? FACT_TTL_MS : REJECTION_TTL_MS
+  const { status } = verification
+  if (status === 'inconclusive' && verification.error.code !== 'REGISTRY_TOO_LARGE') return
+  const ttl = status === 'verified' ? FACT_TTL_MS : REJECTION_TTL_MS
   const candidates = verification.candidates.slice(0, MAX_CACHED_CANDIDATES)
   verdicts.set(id, { ...verification, candidates }, now + ttl)
 }
@@ -135,7 +139,11 @@ function conclude(subject: Subject, results: readonly LayoutResult[]): Verificat
   const error = results.find((result) => result.fault !== undefined)?.fault
   if (error !== undefined) return { status: 'inconclusive', error, candidates }
   const omitted = results.reduce((sum, result) => sum + result.omitted, 0)
-  return { status: 'rejected', reason: explain(subject, candidates, omitted), candidates }
+  const reason = explain(subject, candidates, omitted)
+  if (omitted === 0) return { status: 'rejected', reason, candidates }
+  // One of those that were not looked at may be what is asked for, and anybody who may push can put others before it.
+  const beyond = new AdmissionError('REGISTRY_TOO_LARGE', reason)
+  return { status: 'inconclusive', error: beyond, candidates }
 }
 
 /** Says which digest was looked up: a signature of an index does not cover its platform manifests. */
@@ -145,14 +153,13 @@ function explain(
   omitted: number,
 ): string {
   const image = `${repository.host}/${repository.repository}@${digest}`
-  if (candidates.length === 0) {
-    return `no signature found for ${image}: neither tag ${signatureTag(digest)} nor a Sigstore bundle among its referrers`
-  }
   const shown = candidates.slice(0, 3).map(({ location, detail }) => `${location}: ${detail}`)
   const hidden = candidates.length - shown.length
   return [
-    `none of ${candidates.length} signatures of ${image} counts: ${shown.join('; ')}`,
+    candidates.length === 0
+      ? `no signature found for ${image}: neither tag ${signatureTag(digest)} nor a Sigstore bundle among its referrers`
+      : `none of ${candidates.length} signatures of ${image} counts: ${shown.join('; ')}`,
     ...(hidden > 0 ? [`${hidden} more`] : []),
-    ...(omitted > 0 ? [`${omitted} beyond the bound were not looked at`] : []),
+    ...(omitted > 0 ? [`at least ${omitted} beyond the bound were not looked at`] : []),
   ].join('; ')
 }

@@ -310,7 +310,7 @@ describe('referrers', () => {
     { name: '200 with a web page', status: 200, code: 'no error' },
     { name: '401 without a challenge', status: 401, code: 'REGISTRY_UNAUTHORIZED' },
     { name: '403', status: 403, code: 'REGISTRY_UNAUTHORIZED' },
-    { name: '418', status: 418, code: 'REGISTRY_RESPONSE_INVALID' },
+    { name: '418', status: 418, code: 'REGISTRY_UNREACHABLE' },
     { name: '429', status: 429, code: 'REGISTRY_THROTTLED' },
     { name: '500', status: 500, code: 'REGISTRY_UNREACHABLE' },
     { name: '503', status: 503, code: 'REGISTRY_UNREACHABLE' },

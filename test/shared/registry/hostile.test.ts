@@ -81,7 +81,7 @@ describe('a hostile registry', () => {
     {
       name: 'that redirects for ever is left after five',
       fault: { kind: 'redirect-loop' },
-      code: 'REGISTRY_RESPONSE_INVALID',
+      code: 'REGISTRY_UNREACHABLE',
       requests: 6,
     },
     {
@@ -105,19 +105,19 @@ describe('a hostile registry', () => {
     {
       name: 'that is a teapot is tried once',
       fault: { kind: 'status', status: 418 },
-      code: 'REGISTRY_RESPONSE_INVALID',
+      code: 'REGISTRY_UNREACHABLE',
       requests: 1,
     },
     {
       name: 'that answers 204 has no manifest',
       fault: { kind: 'status', status: 204 },
-      code: 'REGISTRY_RESPONSE_INVALID',
+      code: 'REGISTRY_UNREACHABLE',
       requests: 1,
     },
     {
       name: 'that redirects to nowhere is not followed',
       fault: { kind: 'status', status: 302 },
-      code: 'REGISTRY_RESPONSE_INVALID',
+      code: 'REGISTRY_UNREACHABLE',
       requests: 1,
     },
   ])('$name', async ({ fault, code, requests, ms = 5000 }) => {
