@@ -1,3 +1,5 @@
+import { describe, expect, test } from 'vitest'
+import { compile } from '#shared/cel/compile.ts'
 import {
   KYVERNO_CONTEXTS,
   KYVERNO_FUNCTIONS,
