@@ -27,10 +27,14 @@ export async function loadRegex(): Promise<RegexEngine> {
     return out
   }
 
+  // A pattern is checked and then planned, or meets one element after the other: mostly the last one comes again.
+  let last: { pattern: string; regex: Regex } | undefined
+
   return {
     compile(pattern): Regex {
+      if (last?.pattern === pattern) return last.regex
       const compiled = RE2JS.compile(pattern)
-      return {
+      const regex: Regex = {
         groups: compiled.groupCount(),
         test: (text) => compiled.test(text),
         matches: (text, limit = Number.POSITIVE_INFINITY) =>
@@ -49,6 +53,8 @@ export async function loadRegex(): Promise<RegexEngine> {
           return out + text.slice(at)
         },
       }
+      last = { pattern, regex }
+      return regex
     },
   }
 }

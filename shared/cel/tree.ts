@@ -172,7 +172,12 @@ export function walk(
   ancestors: Node[] = [],
 ): void {
   visit(node, ancestors)
+  if (node.k === 'const' || node.k === 'ident') return
   ancestors.push(node)
-  for (const child of childrenOf(node)) walk(child, visit, ancestors)
+  if (node.k === 'select') walk(node.operand, visit, ancestors)
+  else if (node.k === 'call') {
+    if (node.target !== undefined) walk(node.target, visit, ancestors)
+    for (const arg of node.args) walk(arg, visit, ancestors)
+  } else for (const child of childrenOf(node)) walk(child, visit, ancestors)
   ancestors.pop()
 }
