@@ -1,6 +1,8 @@
 import { admissionRows } from './admission.ts'
+import { celReport, printCel } from './cel.ts'
 import { print } from './measure.ts'
 
-// Speed as ratios to a baseline of the same run; absolute figures depend on the machine and on what else it does.
+// Speed as ratios within one run; absolute figures depend on the machine and on what else it does. Exit 1 when a target is missed.
 console.log(`Node ${process.versions.node}`)
 print('Admission, CPU for one review', await admissionRows())
+if (!printCel(await celReport())) process.exitCode = 1

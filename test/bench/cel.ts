@@ -1,3 +1,5 @@
+import { celEnv, parse as parseBuf, plan as planBuf } from '@bufbuild/cel'
+import { Environment as MarcEnvironment } from '@marcbachmann/cel-js'
 import { compile } from '#shared/cel/compile.ts'
 import { ADMISSION_VARIABLES } from '#shared/cel/declare/admission.ts'
 import { createEnvironment } from '#shared/cel/environment.ts'
@@ -5,167 +7,175 @@ import { kubernetesLibrary } from '#shared/cel/libraries.ts'
 import { plan } from '#shared/cel/plan.ts'
 import { loadRegex } from '#shared/cel/regex.ts'
 import type { JsonValue } from '#shared/json.ts'
-import { type Bench, measure, type Row } from './measure.ts'
+import { DEPLOYMENT, KINDS, type Kind } from './cel-kinds.ts'
+import { geometricMean, perSecond, type Quick } from './measure.ts'
 
-/** One expression of each kind that policies are made of. */
-const EXPRESSIONS: readonly { name: string; source: string }[] = [
-  { name: 'field compare', source: "object.kind == 'Deployment'" },
-  { name: 'numeric', source: 'object.spec.replicas <= 5' },
-  {
-    name: 'has chain',
-    source:
-      'has(object.metadata.labels) && has(object.metadata.labels.app) && !has(object.spec.template.spec.securityContext)',
-  },
-  {
-    name: 'all over five containers',
-    source:
-      "object.spec.template.spec.containers.all(c, c.image.startsWith('registry.example.com/'))",
-  },
-  {
-    name: 'nested all',
-    source:
-      "object.spec.template.spec.containers.all(c, c.env.all(e, e.name != 'SECRET' && e.value != ''))",
-  },
-  {
-    name: 'strings',
-    source:
-      "object.metadata.name + '-' + object.metadata.namespace == 'web-prod' && object.metadata.name.size() < 63 && object.metadata.name.contains('e')",
-  },
-  { name: 'regex', source: "object.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')" },
-  { name: 'in list', source: "object.kind in ['Deployment', 'StatefulSet', 'DaemonSet']" },
-  {
-    name: 'filter and map',
-    source:
-      "object.spec.template.spec.containers.filter(c, c.name != 'c0').map(c, c.image).size() == 4",
-  },
-  {
-    name: 'message',
-    source:
-      "'Deployment ' + object.metadata.name + ' in ' + object.metadata.namespace + ' has ' + string(object.spec.replicas) + ' replicas'",
-  },
-  {
-    name: 'capabilities',
-    source:
-      "object.spec.template.spec.containers.all(c, has(c.securityContext) && has(c.securityContext.capabilities) && has(c.securityContext.capabilities.drop) && c.securityContext.capabilities.drop.exists(d, d == 'ALL') && (!has(c.securityContext.capabilities.add) || c.securityContext.capabilities.add.all(a, a in ['NET_BIND_SERVICE'])))",
-  },
-  {
-    name: 'optional',
-    source: 'object.?spec.?template.?spec.?hostNetwork.orValue(true) == false',
-  },
-]
-
-function container(index: number): JsonValue {
-  return {
-    name: `c${index}`,
-    image: `registry.example.com/team/app${index}:1.${index}`,
-    ports: [{ containerPort: 8080 + index, protocol: 'TCP' }],
-    resources: { limits: { cpu: '500m', memory: '128Mi' } },
-    securityContext: { capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] } },
-    env: [
-      { name: 'A', value: '1' },
-      { name: 'B', value: '2' },
-    ],
-  }
+/** An implementation of CEL: an expression becomes a program once, and the program gives its value any number of times. */
+interface Contender {
+  name: string
+  /** Everything that is done before the first value: parse, check, plan, as far as the implementation has them. */
+  compile(expression: string): () => unknown
 }
 
-const OBJECT: JsonValue = {
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'prod', labels: { app: 'web', tier: 'front' } },
-  spec: {
-    replicas: 3,
-    template: { spec: { containers: [0, 1, 2, 3, 4].map(container), hostNetwork: false } },
-  },
+/** Operations per second of every contender for one kind of expression; undefined where it cannot run it. */
+export interface CelRow {
+  kind: string
+  compile: readonly (number | undefined)[]
+  evaluate: readonly (number | undefined)[]
 }
 
-/** The object as the other implementation wants it: integers as bigint. */
-function withBigints(value: JsonValue): unknown {
-  if (typeof value === 'number') return BigInt(value)
-  if (Array.isArray(value)) return value.map(withBigints)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, withBigints(entry)]))
+/** What the issue asks for, as ratios in geometric mean over the kinds that both can run. */
+export const CEL_TARGETS = [
+  { what: 'evaluate', beside: '@marcbachmann/cel-js', atLeast: 0.5 },
+  { what: 'evaluate', beside: '@bufbuild/cel', atLeast: 5 },
+  { what: 'compile', beside: '@bufbuild/cel', atLeast: 2 },
+] as const
+
+export interface CelReport {
+  names: readonly string[]
+  rows: readonly CelRow[]
 }
 
-type Evaluate = (activation: unknown) => unknown
+/** All contenders on all kinds, in turns. Throws when one of them gives a wrong value. */
+export async function celReport(): Promise<CelReport> {
+  const contenders = [await countersign(), marc(), buf()]
+  const runs = KINDS.flatMap((kind) => contenders.flatMap((contender) => runsOf(contender, kind)))
+  const rates = perSecond(runs)
+  const rate = (contender: Contender, kind: Kind, what: string) =>
+    rates.get(nameOf(contender, kind, what))
+  const rows = KINDS.map((kind) => ({
+    kind: kind.name,
+    compile: contenders.map((contender) => rate(contender, kind, 'compile')),
+    evaluate: contenders.map((contender) => rate(contender, kind, 'evaluate')),
+  }))
+  return { names: contenders.map(({ name }) => name), rows }
+}
 
-/** Not a dependency: where somebody has installed it, the rows say how it compares. It counts no cost. */
-const OTHER: string = '@marcbachmann/cel-js'
+function nameOf(contender: Contender, kind: Kind, what: string): string {
+  return `${contender.name} ${kind.name} ${what}`
+}
 
-/** The other implementation's parser, or undefined where it is not installed. */
-async function otherParser(): Promise<((source: string) => Evaluate) | undefined> {
+function runsOf(contender: Contender, kind: Kind): Quick[] {
+  const { expression, value, fresh = () => expression } = kind
+  let evaluate: () => unknown
   try {
-    const { Environment } = await import(OTHER)
-    const environment = new Environment({
-      unlistedVariablesAreDyn: true,
-      enableOptionalTypes: true,
-    })
-    return (source) => environment.parse(source)
+    evaluate = contender.compile(expression)
   } catch {
-    return undefined
+    // A syntax it does not have: the row stays empty there.
+    return []
   }
+  const got = evaluate()
+  if (got !== value) throw new Error(`${contender.name}, ${kind.name}: ${String(got)}`)
+  return [
+    { name: nameOf(contender, kind, 'compile'), run: (turn) => contender.compile(fresh(turn)) },
+    { name: nameOf(contender, kind, 'evaluate'), run: evaluate },
+  ]
 }
 
-const RUNS = 5000
-
-/** Evaluation with exact cost, one row for each kind of expression; the baseline is reading the object's JSON once. */
-export async function celRows(): Promise<Row[]> {
-  const options = {
+async function countersign(): Promise<Contender> {
+  const regex = await loadRegex()
+  const environment = createEnvironment({
     profile: 'kubernetes',
-    implementations: kubernetesLibrary,
-    regex: await loadRegex(),
-  } as const
-  const environment = createEnvironment({ profile: 'kubernetes', variables: ADMISSION_VARIABLES })
-  const parse = await otherParser()
-  const theirs = { object: withBigints(OBJECT) }
-  const json = JSON.stringify(OBJECT)
-  const baseline: Bench = { name: 'JSON.parse of the object', run: () => JSON.parse(json) }
-  const benches: Bench[] = []
-  for (const { name, source } of EXPRESSIONS) {
-    const compiled = compile(source, environment)
-    const planned = compiled.ok ? plan(compiled.checked, options) : undefined
-    if (!planned?.ok) throw new Error(`${name} does not compile`)
-    const { program } = planned
-    const activation = { object: OBJECT }
-    const { cost } = program.evaluate(activation)
-    const run = () => program.evaluate(activation)
-    benches.push({ name, run, runs: RUNS, note: () => `cost ${cost}` })
-    const other = parse?.(source)
-    if (other !== undefined) {
-      benches.push({ name: '  by cel-js, without cost', run: () => other(theirs), runs: RUNS })
-    }
-  }
-  return measure(baseline, benches)
-}
-
-/** Compilation, from source to program, of all kinds together; the baseline is evaluating them all once. */
-export async function celCompileRows(): Promise<Row[]> {
-  const options = {
-    profile: 'kubernetes',
-    implementations: kubernetesLibrary,
-    regex: await loadRegex(),
-  } as const
-  const environment = createEnvironment({ profile: 'kubernetes', variables: ADMISSION_VARIABLES })
-  const programs = EXPRESSIONS.map(({ source }) => {
-    const compiled = compile(source, environment)
-    const planned = compiled.ok ? plan(compiled.checked, options) : undefined
-    if (!planned?.ok) throw new Error(source)
-    return { program: planned.program, checked: planned.program.checked }
+    variables: ADMISSION_VARIABLES,
+    regex,
   })
-  const evaluateAll = () => {
-    for (const { program } of programs) program.evaluate({ object: OBJECT })
+  const options = { profile: 'kubernetes', implementations: kubernetesLibrary, regex } as const
+  const activation = { object: DEPLOYMENT }
+  return {
+    name: 'countersign',
+    compile(expression) {
+      const compiled = compile(expression, environment)
+      if (!compiled.ok) throw new Error(compiled.issues[0]?.message)
+      const planned = plan(compiled.checked, options)
+      if (!planned.ok) throw new Error(planned.message)
+      const { program } = planned
+      return () => {
+        const outcome = program.evaluate(activation)
+        return outcome.kind === 'value' ? outcome.value : outcome
+      }
+    },
   }
-  return measure({ name: 'evaluate twelve expressions', run: evaluateAll }, [
-    {
-      name: 'parse and check them',
-      run: () => {
-        for (const { source } of EXPRESSIONS) compile(source, environment)
-      },
+}
+
+function marc(): Contender {
+  const environment = new MarcEnvironment({ enableOptionalTypes: true }).registerVariable(
+    'object',
+    'dyn',
+  )
+  const context = { object: withBigInts(DEPLOYMENT) }
+  return {
+    name: '@marcbachmann/cel-js',
+    compile(expression) {
+      const parsed = environment.parse(expression)
+      const checked = parsed.check()
+      if (!checked.valid) throw new Error(checked.error?.message)
+      return () => parsed(context)
     },
-    {
-      name: 'plan them from JSON',
-      run: () => {
-        for (const { checked } of programs) plan(checked, options)
-      },
+  }
+}
+
+function buf(): Contender {
+  const environment = celEnv()
+  // Its input type does not know the shape of a Deployment.
+  const bindings = { object: withBigInts(DEPLOYMENT) } as Record<string, never>
+  return {
+    name: '@bufbuild/cel',
+    compile(expression) {
+      const evaluate = planBuf(environment, parseBuf(expression))
+      return () => evaluate(bindings)
     },
-  ])
+  }
+}
+
+/** What both others need before they can run anything: every int of the object as a bigint. Not part of what is measured. */
+function withBigInts(value: JsonValue): unknown {
+  if (typeof value === 'number') return BigInt(value)
+  if (Array.isArray(value)) return value.map(withBigInts)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withBigInts(item)]))
+}
+
+/** Ours relative to another contender, in geometric mean over the kinds that both can run. */
+function ratio({ names, rows }: CelReport, what: 'compile' | 'evaluate', beside: string): number {
+  const other = names.indexOf(beside)
+  const ratios = rows.flatMap((row) => {
+    const [ours, theirs] = [row[what][0], row[what][other]]
+    return ours === undefined || theirs === undefined ? [] : [ours / theirs]
+  })
+  return geometricMean(ratios)
+}
+
+/** Prints the table, the means, and which targets are met. Returns true when all of them are. */
+export function printCel(report: CelReport): boolean {
+  const { names, rows } = report
+  console.log('\nCEL, operations per second (ours / the other in brackets)')
+  for (const what of ['compile', 'evaluate'] as const) {
+    console.log(`  ${what.padEnd(26)}${names.map((name) => name.padStart(24)).join('')}`)
+    for (const row of rows) {
+      const [ours = 0] = row[what]
+      const cells = row[what].map((rate, i) => {
+        if (rate === undefined) return '–'
+        return i === 0 ? thousands(rate) : `${thousands(rate)} (×${(ours / rate).toFixed(2)})`
+      })
+      console.log(`    ${row.kind.padEnd(24)}${cells.map((cell) => cell.padStart(24)).join('')}`)
+    }
+    const means = names.map((name, i) => {
+      const mean = thousands(geometricMean(rows.flatMap((row) => row[what][i] ?? [])))
+      return i === 0 ? mean : `${mean} (×${ratio(report, what, name).toFixed(2)})`
+    })
+    console.log(`    ${'geometric mean'.padEnd(24)}${means.map((m) => m.padStart(24)).join('')}`)
+  }
+  const verdicts = CEL_TARGETS.map(({ what, beside, atLeast }) => {
+    const reached = ratio(report, what, beside)
+    const verdict = reached >= atLeast ? 'met' : 'MISSED'
+    console.log(`  ${what} ≥ ${atLeast}× ${beside}: ${reached.toFixed(2)}×, ${verdict}`)
+    return reached >= atLeast
+  })
+  return verdicts.every(Boolean)
+}
+
+function thousands(perSecond: number): string {
+  return perSecond >= 1e6
+    ? `${(perSecond / 1e6).toFixed(2)}M`
+    : `${(perSecond / 1e3).toPrecision(3)}k`
 }

@@ -38,6 +38,52 @@ async function cpuOf({ run, runs = 200 }: Bench): Promise<number> {
   return (user + system) / runs
 }
 
+/** Something far below a microsecond; it is told how many times it has run, so that it need not do the same thing twice. */
+export type Quick = { name: string; run: (turn: number) => unknown }
+
+/** CPU of one round of a Quick, microseconds: enough for the clock, little enough for many rounds. */
+const QUICK_ROUND_US = 10_000
+const QUICK_ROUNDS = 21
+/** Rounds before the first one that counts: what is compiled on the fly is compiled by then. */
+const WARM_UP_ROUNDS = 6
+
+/** Runs per second of CPU, by name: the median over rounds, measured in turns as `measure` does. */
+export function perSecond(benches: readonly Quick[]): Map<string, number> {
+  const counts = benches.map((bench) => runsFor(bench))
+  const rates = benches.map((): number[] => [])
+  for (let round = 0; round < WARM_UP_ROUNDS + QUICK_ROUNDS; round++) {
+    for (const [i, bench] of benches.entries()) {
+      const runs = counts[i] ?? 1
+      const rate = (runs / cpuOfRuns(bench, runs)) * 1e6
+      if (round >= WARM_UP_ROUNDS) rates[i]?.push(rate)
+    }
+  }
+  return new Map(benches.map(({ name }, i) => [name, median(rates[i] ?? [])]))
+}
+
+function runsFor(bench: Quick): number {
+  for (let runs = 64; ; runs *= 2) {
+    const spent = cpuOfRuns(bench, runs)
+    if (spent >= QUICK_ROUND_US / 2) return Math.ceil((runs * QUICK_ROUND_US) / spent)
+  }
+}
+
+/** What a run gave last: kept, so that none can be left out. */
+export let kept: unknown
+
+function cpuOfRuns({ run }: Quick, runs: number): number {
+  const before = process.cpuUsage()
+  for (let turn = 0; turn < runs; turn++) kept = run(turn)
+  const { user, system } = process.cpuUsage(before)
+  return user + system
+}
+
+/** The geometric mean; 0 of nothing. */
+export function geometricMean(values: readonly number[]): number {
+  const sum = values.reduce((total, value) => total + Math.log(value), 0)
+  return values.length === 0 ? 0 : Math.exp(sum / values.length)
+}
+
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
