@@ -4,7 +4,6 @@ import type { JsonValue } from '../json.ts'
 import type { RegistryClient, RegistrySession, ResolvedImage } from '../registry/types.ts'
 import type { Verification, Verifier } from '../signature/types.ts'
 import type { CallLedger, Question } from './calls.ts'
-import { imageData } from './image-data.ts'
 
 /** The parts that talk to the outside. Loaded when the first question needs them: a covering seal needs neither. */
 export interface Live {
@@ -74,15 +73,15 @@ export class Inquiry {
       const registry = await this.#open()
       return await verifier.verifyImage(resolved, attestor, { cluster, registry, signal })
     } catch (thrown) {
+      // Also an image that is not there for us: a cluster with another login may well pull it.
       const error = toAdmissionError(thrown, `verifying ${image}`)
-      return error.code === 'REGISTRY_NOT_FOUND'
-        ? { status: 'rejected', reason: error.message, candidates: [] }
-        : { status: 'inconclusive', error, candidates: [] }
+      return { status: 'inconclusive', error, candidates: [] }
     }
   }
 
   async #data(image: string): Promise<JsonValue | AdmissionError> {
     try {
+      const { imageData } = await import('./image-data.ts')
       return await imageData(await this.resolve(image), await this.#open())
     } catch (thrown) {
       return toAdmissionError(thrown, `reading the data of ${image}`)
