@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { RegistryFault } from '#functions/local/registry-faults.ts'
 import { toReview } from '#shared/admission/response.ts'
 import type { AdmissionRequest, JsonObject } from '#shared/admission/types.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
@@ -210,6 +211,41 @@ function outcomes(table: readonly Answer[]): Answer[][] {
     [[]],
   )
 }
+
+describe('none of these keys, as a policy,', () => {
+  const text = () => {
+    const validations = `    - expression: images.containers.all(i, verifyImageSignatures(i, [attestors.other]) == 0)`
+    const spec = '  validationConfigurations: {required: false}'
+    return policyText(world.keys, { attestors: ['other'], validations, spec })
+  }
+
+  test.each<{ name: string; fault: RegistryFault; on: RegExp }>([
+    {
+      name: 'that hides the image',
+      fault: { kind: 'status', status: 404 },
+      on: /manifests\/sha256:/,
+    },
+    { name: 'that wants a login', fault: { kind: 'status', status: 401 }, on: /./ },
+    { name: 'that refuses', fault: { kind: 'status', status: 403 }, on: /./ },
+    { name: 'that throttles', fault: { kind: 'status', status: 429 }, on: /\.sig/ },
+    { name: 'behind a proxy that gives up', fault: { kind: 'status', status: 408 }, on: /\.sig/ },
+    { name: 'that is down in part', fault: { kind: 'status', status: 500 }, on: /blobs/ },
+    { name: 'that leads in a circle', fault: { kind: 'redirect-loop' }, on: /blobs/ },
+    { name: 'that has other bytes', fault: { kind: 'wrong-bytes' }, on: /blobs/ },
+  ])('is not passed by a registry $name', async ({ fault, on }) => {
+    const { pinned } = await world.push('banned/app', ['other'])
+    const engine = await world.engine([text()])
+    world.registry.faults.add(fault, { on })
+    const validated = await engine.validate(requestFor(podWith([pinned])), callFor())
+    expect(validated.status?.message).toMatch(/^Policy signed error: .*could not verify image /)
+  })
+
+  test('is passed by an image that none of them signed', async () => {
+    const { pinned } = await world.push('banned/clean', ['release'])
+    const engine = await world.engine([text()])
+    expect((await engine.validate(requestFor(podWith([pinned])), callFor())).allowed).toBe(true)
+  })
+})
 
 describe('under the strict hand-over (onMissing: deny)', () => {
   const strict = { outcomes: { onMissing: 'deny', lifetimeMs: 120_000 } } as const
