@@ -1,6 +1,6 @@
 import * as arithmetic from './arithmetic.ts'
 import type { Step } from './attribute.ts'
-import { type CallCost, one } from './cost.ts'
+import { type CallCost, one, scaled, TRAVERSAL } from './cost.ts'
 import { equalResult } from './equality.ts'
 import { type Frame, noSuchOverload } from './frame.ts'
 import { any, callWith, type Implementation, invoke } from './implementation.ts'
@@ -63,6 +63,28 @@ export function binaryStep(run: Binary, left: Step, right: Step, cost: CallCost)
 
 /** Steps it takes to list one key of a map. */
 const KEY_STEPS = 500
+
+/**
+ * `a + b` of two texts. Long messages are joined from many parts, and the engine keeps such a text as its parts until somebody
+ * reads it: its length in code points is known from them.
+ */
+export function joinStep(left: Step, right: Step, cost: CallCost): Step {
+  const general = (frame: Frame, a: CelResult, b: CelResult) => {
+    const result = a instanceof CelError ? a : b instanceof CelError ? b : arithmetic.add(a, b)
+    frame.spend(cost([a, b], result))
+    return result
+  }
+  return (frame) => {
+    const a = left(frame)
+    const b = right(frame)
+    if (typeof a !== 'string' || typeof b !== 'string') return general(frame, a, b)
+    // Halves of one code point may meet where the texts do.
+    if ((b.charCodeAt(0) & 0xfc00) === 0xdc00) return general(frame, a, b)
+    const runes = frame.runesOf(a) + frame.runesOf(b)
+    frame.spend(scaled(runes, TRAVERSAL))
+    return frame.joined(a + b, runes)
+  }
+}
 
 /** What comparing two values costs. */
 export type EqualityCost = (a: CelResult, b: CelResult) => number

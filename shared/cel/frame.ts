@@ -1,6 +1,6 @@
 import { CEL_MAX_UNPAID_STEPS, CEL_PER_CALL_COST } from '../limits.ts'
 import type { Budget, Host } from './types.ts'
-import { CelError, type CelResult, type CelValue } from './values.ts'
+import { CelError, type CelResult, type CelValue, runeCount } from './values.ts'
 
 /** What the names of an expression stand for: plain JSON, a CEL value, or a thunk that gives one when first used. */
 export type Activation = Readonly<Record<string, unknown>>
@@ -56,6 +56,8 @@ export class Frame {
   #thunks: Map<string, CelResult> | undefined
   #keys: WeakMap<object, readonly string[]> | undefined
   #toil = 0
+  #joined: string | undefined
+  #joinedRunes = 0
 
   constructor(activation: Activation, slots: number, options: EvaluateOptions) {
     this.#activation = activation
@@ -93,6 +95,18 @@ export class Frame {
       this.#keys.set(map, keys)
     }
     return keys
+  }
+
+  /** Number of code points; of the text last joined it is known, and the text need not be read for it. */
+  runesOf(text: string): number {
+    return text === this.#joined ? this.#joinedRunes : runeCount(text)
+  }
+
+  /** Two texts in one, whose number of code points is that of both. */
+  joined(text: string, runes: number): string {
+    this.#joined = text
+    this.#joinedRunes = runes
+    return text
   }
 
   /** Counts work that the cost does not pay for, in steps of about a nanosecond; past the bound the run is over. */

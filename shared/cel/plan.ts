@@ -15,6 +15,7 @@ import {
   binaryStep,
   type EqualityCost,
   equalityStep,
+  joinStep,
   logicalStep,
   notStrictlyFalseStep,
   UNARY,
@@ -290,6 +291,9 @@ class Planner {
     if (node.fn === '_==_' || node.fn === '_!=_') {
       const step = equalityStep(left, right, node.fn === '_!=_', this.#equalityCost(node.fn))
       return { kind: 'step', step }
+    }
+    if (resolvedOverload(node) === 'add_string') {
+      return { kind: 'step', step: joinStep(left, right, this.#cost(node)) }
     }
     const run = Object.hasOwn(BINARY, node.fn) ? BINARY[node.fn] : undefined
     if (run === undefined) return optionalCall(node.fn, left, right)

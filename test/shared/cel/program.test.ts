@@ -194,4 +194,20 @@ describe('texts', () => {
       }),
     )
   })
+
+  test('joined texts cost a tenth of their code points, those that meet halfway included', () => {
+    const program = programOf('string(x) + string(y) + string(x)')
+    const points = (text: string) => Array.from(text).length
+    const text = fc.array(fc.constantFrom('a', 'ü', '🚀', '\ud83d', '\ude80', 'long enough'))
+    fc.assert(
+      fc.property(text, text, (xs, ys) => {
+        const [x, y] = [xs.join(''), ys.join('')]
+        const first = Math.ceil((points(x) + points(y)) * 0.1)
+        const second = Math.ceil((points(x + y) + points(x)) * 0.1)
+        const outcome = program.evaluate({ x, y })
+        // Each of the three arguments is a name and its conversion.
+        expect(outcome).toMatchObject({ value: x + y + x, cost: 6 + first + second })
+      }),
+    )
+  })
 })
