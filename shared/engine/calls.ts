@@ -19,6 +19,7 @@ export type Question =
 /** Whether signatures that could not be checked are left out of a count, or counted as if they were good. */
 export type Bound = 'low' | 'high'
 
+/** How a ledger answers what is not known yet. */
 export interface LedgerOptions {
   /** True when only the seal may answer (`onMissing: deny`). */
   sealedOnly: boolean

@@ -29,6 +29,7 @@ export interface Finding {
   auditAnnotations: Readonly<Record<string, string>>
   /** The matched images, empty where they could not be found out. */
   images: readonly string[]
+  /** Also beside a pass: `required` may still turn it into a failure. */
   reasons: readonly Reason[]
   failedOpen?: true
 }
@@ -82,9 +83,9 @@ export async function evaluateAll(
 }
 
 /**
- * One evaluation, or undefined while it waits. Only of a policy whose result more signatures cannot turn from a pass are those that
- * could not be checked left out of a count, so a pass is one. Anything else must be said with them counted as good, too: otherwise
- * the answer is that it cannot be told.
+ * One evaluation, or undefined while it waits. Signatures that could not be checked are left out of a count only for policies that
+ * more of them never hurt, so that a pass is a pass. Anything else the policy must also say with them counted as good; otherwise
+ * it cannot be told.
  */
 function evaluateOnce(
   prepared: PreparedPolicy,
@@ -130,7 +131,7 @@ function toFinding(
 ): Finding {
   if (result.status === 'error') return finding(prepared, 'error', result.message)
   const { status, message, auditAnnotations, images } = result
-  const reasons = status === 'pass' ? [] : reasonsOf(prepared, images, ledger)
+  const reasons = reasonsOf(prepared, images, ledger)
   return { prepared, status, message, auditAnnotations, images, reasons }
 }
 

@@ -24,8 +24,10 @@ export interface HandOver {
   seal?: { text: string; expiresAt: number }
 }
 
-/** The hand-over where there is nothing to look at. */
-export const NO_HAND_OVER: HandOver = { facts: new FactSet(), use: 'unused' }
+/** A hand-over that proves nothing, and why. A new one each time: nothing of one request is ever in another's. */
+export function emptyHandOver(use: SealUse): HandOver {
+  return { facts: new FactSet(), use }
+}
 
 /** Opens the seal of a request's object. A seal that does not open proves nothing; that is not an error. */
 export async function openHandOver(
@@ -35,7 +37,7 @@ export async function openHandOver(
 ): Promise<HandOver> {
   const text = annotationOf(request.object, SEAL_ANNOTATION)
   if (keyRing === undefined || text === undefined) {
-    return { facts: new FactSet(), use: text === undefined ? 'absent' : 'unused' }
+    return emptyHandOver(text === undefined ? 'absent' : 'unused')
   }
   const opened = await openSeal(text, sealContext(request, cluster), keyRing, now(), signal)
   return opened.status === 'open'
@@ -44,7 +46,7 @@ export async function openHandOver(
         use: 'open',
         seal: { text, expiresAt: opened.expiresAt },
       }
-    : { facts: new FactSet(), use: useOf(opened) }
+    : emptyHandOver(useOf(opened))
 }
 
 /**
@@ -53,7 +55,7 @@ export async function openHandOver(
  */
 export function lastingHandOver(handOver: HandOver, now: number, lifetimeMs: number): HandOver {
   const left = (handOver.seal?.expiresAt ?? now) - now
-  return left >= lifetimeMs / 2 ? handOver : { ...NO_HAND_OVER, use: handOver.use }
+  return left >= lifetimeMs / 2 ? handOver : emptyHandOver(handOver.use)
 }
 
 /**

@@ -11,6 +11,7 @@ export interface Live {
   verifier: Verifier
 }
 
+/** What an inquiry of one request needs. */
 export interface InquiryOptions {
   cluster: string
   signal: AbortSignal

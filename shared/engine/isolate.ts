@@ -6,6 +6,7 @@ import { Inquiry, type Live } from './inquiry.ts'
 import { policiesFor } from './selection.ts'
 import type { EngineCall } from './types.ts'
 
+/** What an engine is made of. */
 export interface EngineOptions {
   policies: readonly CompiledPolicy[]
   /** Registry and verifier, loaded when something has to be found out live. */

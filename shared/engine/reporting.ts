@@ -50,7 +50,7 @@ export function toRecord(
   { inquiry, seal }: { inquiry: Inquiry; seal: SealUse },
 ): Record<string, unknown> {
   const images = [...new Set(findings.flatMap((finding) => finding.images))]
-  const reasons = findings.flatMap((finding) => finding.reasons)
+  const reasons = findings.flatMap(({ status, reasons: all }) => (status === 'pass' ? [] : all))
   return {
     policies: findings.map(({ prepared, status, message, failedOpen }) => ({
       policy: prepared.policy.name,

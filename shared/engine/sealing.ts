@@ -12,6 +12,7 @@ import type { Finding } from './evaluation.ts'
 import type { HandOver } from './hand-over.ts'
 import type { EngineCall } from './types.ts'
 
+/** What a seal is made from, and with. */
 export interface SealingOptions {
   ledger: CallLedger
   /** What came in, and may be kept as it is. */

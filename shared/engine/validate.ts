@@ -5,7 +5,7 @@ import { decide } from '../policy/decide.ts'
 import { subjectOf } from '../policy/subject.ts'
 import { CallLedger } from './calls.ts'
 import { applyConditions, evaluateAll } from './evaluation.ts'
-import { NO_HAND_OVER, openHandOver, strictRefusal, unevaluated } from './hand-over.ts'
+import { emptyHandOver, openHandOver, strictRefusal, unevaluated } from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
 import { publicFault, toRecord, toResults, warningsOf } from './reporting.ts'
 import { requireEvidence } from './required.ts'
@@ -36,7 +36,8 @@ async function validate(
   const isStrict = options.outcomes.onMissing === 'deny' && policies.length > 0
   const refusal = isStrict ? strictRefusal(request) : undefined
   if (refusal !== undefined) return denied(refusal)
-  const handOver = policies.length > 0 ? await openHandOver(request, call, options) : NO_HAND_OVER
+  const handOver =
+    policies.length > 0 ? await openHandOver(request, call, options) : emptyHandOver('unused')
   const missing = isStrict ? unevaluated(policies, handOver) : []
   const covered = policies.filter((policy) => !missing.some(({ prepared }) => prepared === policy))
   const ledger = new CallLedger(handOver.facts, { sealedOnly: isStrict })

@@ -388,11 +388,13 @@ describe('actions, required evidence and digests', () => {
       validations:
         '    - expression: images.containers.all(i, verifyImageSignatures(i, [attestors.release]) >= 0)',
       message: /^Policy signed failed: image .* failed signature or attestation verification$/,
+      warning: /^no signature found/,
     },
-  ])('required: $name', async ({ validations, message }) => {
+  ])('required: $name', async ({ validations, message, warning }) => {
     const engine = await world.engine([policyText(world.keys, { validations })])
     const { validated } = await admit(engine, podWith([unsigned.tagged]))
     expect(validated.status?.message).toMatch(message)
+    expect(validated.warnings).toEqual(warning ? [expect.stringMatching(warning)] : [])
   })
 
   test('required: another policy of the request may bring the evidence', async () => {
