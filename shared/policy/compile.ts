@@ -2,6 +2,7 @@ import type { Node } from '../cel/ast.ts'
 import { compile } from '../cel/compile.ts'
 import type { Environment } from '../cel/environment.ts'
 import { plan } from '../cel/plan.ts'
+import { walk } from '../cel/tree.ts'
 import type { CheckedExpression, Issue, TypeName } from '../cel/types.ts'
 import {
   policyEnvironment,
@@ -154,36 +155,11 @@ function undeclaredAttestors(
   names: ReadonlySet<unknown>,
 ): { name: string; offset: number }[] {
   const found: { name: string; offset: number }[] = []
-  visit(ast, (node) => {
+  walk(ast, (node) => {
     if (node.k !== 'select' || node.test === true) return
     const { operand, field } = node
     if (operand.k !== 'ident' || operand.name !== 'attestors' || names.has(field)) return
     found.push({ name: field, offset: operand.pos[0] })
   })
   return found
-}
-
-function visit(node: Node, see: (node: Node) => void): void {
-  see(node)
-  for (const child of childrenOf(node)) visit(child, see)
-}
-
-function childrenOf(node: Node): Node[] {
-  switch (node.k) {
-    case 'const':
-    case 'ident':
-      return []
-    case 'select':
-      return [node.operand]
-    case 'call':
-      return node.target === undefined ? node.args : [node.target, ...node.args]
-    case 'list':
-      return node.elements
-    case 'map':
-      return node.entries.flatMap(({ key, value }) => [key, value])
-    case 'struct':
-      return node.fields.map(({ value }) => value)
-    default:
-      return [node.range, node.accuInit, node.condition, node.step, node.result]
-  }
 }
