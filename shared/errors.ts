@@ -3,6 +3,7 @@ export type ErrorCode =
   // the wire
   | 'REVIEW_INVALID'
   | 'JSON_INVALID'
+  | 'YAML_INVALID'
   | 'PATCH_INVALID'
   | 'RESPONSE_INVALID'
   | 'REQUEST_TOO_LARGE'

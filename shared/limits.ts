@@ -88,13 +88,20 @@ export const MAX_HOST_CALLS = 4000
  * All bodies that registries may send for one review, bytes: they are kept until it is answered, and whoever creates a Pod chooses the
  * registries. An ordinary image with its signatures takes 20 KiB.
  */
-export const MAX_SESSION_BYTES = 32 * MIB
+export const MAX_SESSION_BYTES = 16 * MIB
 /** Manifest, bytes: the registry API's own recommendation and notation's limit. */
 export const MAX_MANIFEST_BYTES = 4 * MIB
 /** Nesting of a manifest, levels: the specification needs six; readers of it may recurse. */
 export const MAX_MANIFEST_DEPTH = 64
-/** Values in one JSON document of a registry: four megabytes of `{},{},…` would take a hundred as objects. */
+/** Values in one JSON document of a registry, whatever its length. */
 export const MAX_DOCUMENT_VALUES = 100_000
+/** Values that any document of a registry may have: more than an ordinary manifest or config has. */
+export const MIN_DOCUMENT_VALUES = 1000
+/**
+ * Bytes of a document of a registry for each further value: real ones have thirty or more. A value takes about sixty bytes of memory, so
+ * that four megabytes of `{},{},…` would take eighty.
+ */
+export const DOCUMENT_BYTES_PER_VALUE = 16
 /** Config blob or bundle, bytes. */
 export const MAX_BLOB_BYTES = 8 * MIB
 /** Signed payload of a cosign layer, bytes: real ones are under 1 KiB. */
@@ -185,6 +192,8 @@ export const MAX_OUTCOMES_BYTES = 64 * KIB
 export const MAX_POLICY_BYTES = MIB
 /** YAML aliases expanded in one document: stops the "billion laughs". */
 export const MAX_YAML_ALIASES = 100
+/** Values in one YAML document that is no policy, aliases expanded: an object of the largest size etcd takes has far fewer. */
+export const MAX_YAML_VALUES = 1_000_000
 /** Values in one policy document, aliases expanded: a large real policy has a few hundred. */
 export const MAX_POLICY_VALUES = 100_000
 /** An image glob, characters: longer than any reference it could match. */
