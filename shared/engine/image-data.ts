@@ -1,7 +1,8 @@
 import { isDigest } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../json.ts'
-import { MAX_BLOB_BYTES, MAX_DOCUMENT_VALUES } from '../limits.ts'
+import { MAX_BLOB_BYTES } from '../limits.ts'
+import { maxValuesOf } from '../registry/json-object.ts'
 import type { Descriptor, Manifest, RegistrySession, ResolvedImage } from '../registry/types.ts'
 
 /**
@@ -27,7 +28,7 @@ export async function imageData(
     digest: descriptor.digest,
     imageIndex: platform === undefined ? null : root.json,
     manifest: manifest.json,
-    config: decodeJson(config, { maxValues: MAX_DOCUMENT_VALUES }),
+    config: decodeJson(config, { maxValues: maxValuesOf(config) }),
   }
 }
 

@@ -1,7 +1,12 @@
 import { fromUtf8 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import type { JsonValue } from '../json.ts'
-import { MAX_DOCUMENT_VALUES, MAX_MANIFEST_DEPTH } from '../limits.ts'
+import {
+  DOCUMENT_BYTES_PER_VALUE,
+  MAX_DOCUMENT_VALUES,
+  MAX_MANIFEST_DEPTH,
+  MIN_DOCUMENT_VALUES,
+} from '../limits.ts'
 
 /** A JSON object from a registry. Ask it with `Object.hasOwn` semantics only: `field` does. */
 export interface JsonObject {
@@ -13,6 +18,12 @@ export function parseJsonObject(bytes: Uint8Array, what: string): JsonObject {
   const value = parse(bytes, what)
   if (isObject(value)) return value
   throw new AdmissionError('REGISTRY_RESPONSE_INVALID', `${what}: not a JSON object`)
+}
+
+/** Values that a document of a registry may have, by its length. */
+export function maxValuesOf(bytes: Uint8Array): number {
+  const byLength = Math.floor(bytes.length / DOCUMENT_BYTES_PER_VALUE)
+  return Math.min(Math.max(byLength, MIN_DOCUMENT_VALUES), MAX_DOCUMENT_VALUES)
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {
@@ -27,7 +38,8 @@ export function field(object: JsonObject, name: string): JsonValue | undefined {
 function parse(bytes: Uint8Array, what: string): JsonValue {
   try {
     const text = fromUtf8(bytes)
-    if (isTooComplex(text)) throw new RangeError('nested too deeply, or too many values')
+    if (isTooComplex(text, maxValuesOf(bytes)))
+      throw new RangeError('nested too deeply, or too many values')
     // JSON.parse gives a subset of JsonValue: no bigint, no JsonDouble.
     return JSON.parse(text) as JsonValue
   } catch (cause) {
@@ -38,7 +50,7 @@ function parse(bytes: Uint8Array, what: string): JsonValue {
 }
 
 /** Objects and arrays take many times the memory of their text, so this is decided before there are any. */
-function isTooComplex(text: string): boolean {
+function isTooComplex(text: string, maxValues: number): boolean {
   let depth = 0
   let values = 0
   let inString = false
@@ -53,7 +65,7 @@ function isTooComplex(text: string): boolean {
       values++
       if (++depth > MAX_MANIFEST_DEPTH) return true
     } else if (char === '}' || char === ']') depth--
-    if (values > MAX_DOCUMENT_VALUES) return true
+    if (values > maxValues) return true
   }
   return false
 }

@@ -1,7 +1,8 @@
 import { type Bytes, digestBytes, equal, fromBase64, toHex } from '../bytes.ts'
 import { AdmissionError, type ErrorCode } from '../errors.ts'
 import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../json.ts'
-import { MAX_DOCUMENT_VALUES, MAX_SIGNATURE_BYTES } from '../limits.ts'
+import { MAX_SIGNATURE_BYTES } from '../limits.ts'
+import { maxValuesOf } from '../registry/json-object.ts'
 import type { Descriptor, Repository } from '../registry/types.ts'
 
 /** The image a signature has to be about: where it is and its digest, settled once per request. */
@@ -58,9 +59,9 @@ export function malformed(reason: string): AdmissionError {
   return new AdmissionError('SIGNATURE_MALFORMED', reason)
 }
 
-/** The JSON that somebody published. Throws `JSON_INVALID`, also for more values than `MAX_DOCUMENT_VALUES`. */
+/** The JSON that somebody published. Throws `JSON_INVALID`, also for more values than a document of its length has. */
 export function readJson(bytes: Uint8Array): JsonValue {
-  return decodeJson(bytes, { maxValues: MAX_DOCUMENT_VALUES })
+  return decodeJson(bytes, { maxValues: maxValuesOf(bytes) })
 }
 
 /** The value under nested own keys, or undefined where the path ends early. */

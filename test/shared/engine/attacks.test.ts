@@ -212,6 +212,55 @@ function outcomes(table: readonly Answer[]): Answer[][] {
   )
 }
 
+describe('an unsigned image is denied however the policy is written', () => {
+  const V = 'verifyImageSignatures(images.containers[0], [attestors.release])'
+  test.each([
+    'has(variables.v) ? variables.v > 0 : true',
+    '!has(variables.v) || variables.v > 0',
+    'variables.?v.orValue(1) > 0',
+    'variables.?v.hasValue() ? variables.v > 0 : true',
+    `optional.of(${V}).orValue(1) > 0`,
+    `[?optional.of(${V})].size() == 0 || ${V} > 0`,
+    `optional.ofNonZeroValue(${V}).hasValue() || ${V} > 0`,
+    `{"a": ${V}}.?a.orValue(1) > 0`,
+    `[${V}][?0].orValue(1) > 0`,
+    `cel.bind(x, ${V}, x > 0)`,
+    `[1].exists_one(i, ${V} > 0)`,
+    `[1,2].filter(i, ${V} > 0).size() > 0`,
+    `[1,2].map(i, ${V} > 0).exists(e, e)`,
+    `[1,2].all(i, j, ${V} > 0)`,
+    `{"a": 1}.transformMap(k, v, ${V}).all(k, k == "a" && ${V} > 0)`,
+    `[${V}].sum() > 0`,
+    `[${V}].max() > 0`,
+    `math.greatest(${V}, 0) > 0`,
+    `"%d".format([${V}]) == "1"`,
+    `string(${V}) == "1"`,
+    `dyn(${V}) == 1`,
+    `${V} in [1, 2]`,
+    `${V} in {1: true}`,
+    `[1].map(i, ${V}) == [1]`,
+    `(${V} > 0) != false`,
+    `!(${V} < 1)`,
+    `image.GetMetadata(images.containers[0]).digest != "" && ${V} > 0`,
+  ])('%s', async (expression) => {
+    const { pinned } = await world.push('written/unsigned', [])
+    const spec = `  validationConfigurations: {required: false}
+  variables:
+    - {name: v, expression: '${V}'}`
+    const validations = `    - expression: >-\n        ${expression}`
+    const text = policyText(world.keys, { spec, validations })
+    for (const state of ['up', 'down in part', 'too slow']) {
+      const engine = await world.engine([text])
+      if (state === 'down in part') {
+        world.registry.faults.add({ kind: 'status', status: 503 }, { on: /\.sig|referrers/ })
+      }
+      const signal = state === 'too slow' ? AbortSignal.abort() : new AbortController().signal
+      const validated = await engine.validate(requestFor(podWith([pinned])), callFor({ signal }))
+      expect({ state, allowed: validated.allowed }).toEqual({ state, allowed: false })
+    }
+  })
+})
+
 describe('none of these keys, as a policy,', () => {
   const text = () => {
     const validations = `    - expression: images.containers.all(i, verifyImageSignatures(i, [attestors.other]) == 0)`
