@@ -79,6 +79,13 @@ export const CEL_MAX_NODES = 100_000
 export const CEL_MAX_TYPE_SIZE = 1000
 /** CEL: comparisons of types while one expression is checked; the largest real policies need some thousands. */
 export const CEL_MAX_TYPE_STEPS = 10_000_000
+/** `countersign cel`: programs kept for lines that come again, and the longest text one is kept of, characters: at worst 150 MiB. */
+export const CEL_KEPT_PROGRAMS = 500
+export const CEL_KEPT_CHARS = 4 * KIB
+/** `countersign cel`: one line of input, bytes: a request with both objects of the largest size, and an expression. */
+export const CEL_MAX_LINE_BYTES = 16 * MIB
+/** `countersign cel`: what `gzip.decompress` may give, bytes. */
+export const CEL_MAX_UNPACKED_BYTES = 8 * MIB
 /** Passes of one program until its host calls settle: deeper chains of dependent calls are a policy fault. */
 export const MAX_SETTLE_ROUNDS = 10
 /** Host calls the policies of one request may ask for together: images × attestors of an ordinary large object, doubled. */

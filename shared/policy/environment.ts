@@ -43,8 +43,11 @@ const REQUEST_VARIABLES: Readonly<Record<string, TypeName>> = {
   json: KYVERNO.json,
 }
 
-/** What needs nothing from outside. */
-const PURE_FUNCTIONS: readonly FunctionDeclaration[] = [...PARSE_FUNCTIONS, ...KYVERNO_FUNCTIONS]
+/** Functions that need nothing from outside. */
+export const PURE_FUNCTIONS: readonly FunctionDeclaration[] = [
+  ...PARSE_FUNCTIONS,
+  ...KYVERNO_FUNCTIONS,
+]
 
 /** For match conditions and image extractors: they run before images are known, so they see neither them nor `variables`. */
 export const requestEnvironment = once(() =>
