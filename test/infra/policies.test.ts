@@ -72,6 +72,22 @@ describe('the policies that ship', () => {
     expect(evaluate(prepared, subject, () => ({ kind: 'value', value: count }))).toMatchObject(is)
   })
 
+  test('a volume made of an image is an image to the policy that is about all of them', async () => {
+    const { policies } = await shipped()
+    const prepared = preparePolicy(policies.find(({ name }) => name === 'signed-images')!)
+    const object = podOf(`registry.example.com/api:1@${DIGEST}`)
+    const volume = `registry.example.com/model:1@${DIGEST}`
+    const spec = { ...(object.spec as JsonObject), volumes: [{ image: { reference: volume } }, {}] }
+    const subject = subjectOf(podRequest('', { object: { ...object, spec } }))
+    const host = ({ args }: { args: readonly unknown[] }) => {
+      return { kind: 'value', value: args[0] === volume ? 0 : 1 } as const
+    }
+    expect(evaluate(prepared, subject, host)).toMatchObject({
+      status: 'fail',
+      message: `not signed by the release key: ${volume}`,
+    })
+  })
+
   test('an update of labels is none of the shop policy’s business, another image is', async () => {
     const { policies } = await shipped()
     const prepared = preparePolicy(policies.find(({ name }) => name === 'shop-images')!)
