@@ -27,14 +27,15 @@ export interface YamlFile extends TextFile {
 const POLICY_FILE = /\.(ya?ml|json)$/
 
 /** Text of one file. Throws with the given code when it cannot be read, is too large, or is not UTF-8. */
-export async function readText(file: string, code: ErrorCode): Promise<TextFile> {
+export async function readText(
+  file: string,
+  code: ErrorCode,
+  maxBytes: number = MAX_POLICY_BYTES,
+): Promise<TextFile> {
   try {
     const { size } = await stat(file)
-    if (size > MAX_POLICY_BYTES) {
-      throw new AdmissionError(
-        code,
-        `${file} has ${size} bytes; at most ${MAX_POLICY_BYTES} are read`,
-      )
+    if (size > maxBytes) {
+      throw new AdmissionError(code, `${file} has ${size} bytes; at most ${maxBytes} are read`)
     }
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file))
     return { file, text }

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { buildCommand } from './build.ts'
+import { celCommand } from './cel.ts'
 import { demoCommand } from './demo.ts'
 import { devCommand } from './dev.ts'
 import type { Cli, ExitCode, Io } from './io.ts'
@@ -13,6 +14,7 @@ const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   devCommand,
   buildCommand,
   verifyCommand,
+  celCommand,
   tokensCommand,
 ]
 
@@ -71,6 +73,7 @@ const HELP = `
 Examples:
   $ countersign demo
   $ countersign verify registry.example.com/shop/api:1.4.2 --key cosign.pub
+  $ countersign cel 'object.spec.replicas <= 5' --object deployment.yaml
   $ countersign tokens new --cluster prod-eu --config infra/countersign.yaml
 
 Exit codes: 0 fine, 1 the verdict says no, 2 bad input or usage.

@@ -4,6 +4,10 @@ import type { createColors } from 'picocolors'
 export interface Io {
   out: (text: string) => void
   err: (text: string) => void
+  /** Standard input; nothing is read before somebody asks. */
+  input: AsyncIterable<Uint8Array>
+  /** Settles once so much of what was printed on `out` has been taken that more may be. */
+  drained: () => Promise<void>
   env: Readonly<Record<string, string | undefined>>
   /** Colours for text on `out`; all of them the identity under NO_COLOR or when `out` is no terminal. */
   colors: ReturnType<typeof createColors>

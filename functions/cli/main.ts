@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import picocolors from 'picocolors'
 import { run } from './index.ts'
 
@@ -14,9 +15,26 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit()
 })
 
+/** Standard input, opened when it is first asked for. It ends when the process is told to stop. */
+async function* standardInput(): AsyncGenerator<Uint8Array> {
+  const { stdin } = process
+  stop.signal.addEventListener('abort', () => stdin.destroy())
+  try {
+    yield* stdin
+  } catch (thrown) {
+    if (!stop.signal.aborted) throw thrown
+  }
+}
+
+async function drained(): Promise<void> {
+  if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
+}
+
 process.exitCode = await run(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
+  input: standardInput(),
+  drained,
   env: process.env,
   colors: picocolors.createColors(picocolors.isColorSupported),
   columns: process.stdout.columns ?? 100,

@@ -52,7 +52,15 @@ export interface CelAnswer {
   record: CelRecord
   issues: readonly Issue[]
   /** Variables that cannot be used, and what is wrong with them. */
-  variables: readonly { name: string; source: string; issues: readonly Issue[] }[]
+  variables: readonly FaultyVariable[]
+}
+
+interface FaultyVariable {
+  name: string
+  source: string
+  /** Where it has no issues, it cannot be made a program. */
+  error: string
+  issues: readonly Issue[]
 }
 
 export interface SessionOptions {
@@ -88,6 +96,8 @@ export class CelSession {
     this.#regex = regex
     this.#host = localHost(now)
     this.#minor = minor
+    // A version that cannot be imitated is said before the first expression.
+    if (minor !== undefined) this.#environment('kubernetes')
   }
 
   /** Loads the regex engine, which everything may need. */
@@ -111,23 +121,27 @@ export class CelSession {
     )
     if ('record' in compiled) return { ...compiled, variables: scope.faulty }
     const activation = activationOf(profile, input)
+    const options = { host: this.#host }
+    if (variables.length === 0) {
+      return answerOf(compiled.type, compiled.program.evaluate(activation, options), {})
+    }
     const values = new Variables(scope.programs, activation)
-    const bound = variables.length === 0 ? activation : { ...activation, variables: values }
-    const outcome = compiled.program.evaluate(bound, { host: this.#host })
-    const varCost = variables.length === 0 ? {} : { varCost: values.cost }
-    return { ...answerOf(compiled.type, outcome, varCost), variables: scope.faulty }
+    const outcome = compiled.program.evaluate({ ...activation, variables: values }, options)
+    const answer = answerOf(compiled.type, outcome, { varCost: values.cost })
+    return { ...answer, variables: scope.faulty }
   }
 
   #scope({ profile, variables }: PolicyRequest): PolicyScope {
     const listed = variables.map(({ name, expr }) => ({ name, expression: expr }))
     const composed = compose(this.#environment(profile), listed)
-    const faulty: { name: string; source: string; issues: readonly Issue[] }[] = []
+    const faulty: FaultyVariable[] = []
     const programs = composed.variables.map(({ name, result }, i): NamedProgram => {
       const source = listed[i]?.expression ?? ''
       const compiled = this.#compile(profile, result, source)
       if ('program' in compiled) return { name, program: compiled.program }
-      faulty.push({ name, source, issues: compiled.issues })
-      return { name, program: { fault: compiled.record.error ?? compiled.record.phase } }
+      const error = compiled.record.error ?? compiled.record.phase
+      faulty.push({ name, source, error, issues: compiled.issues })
+      return { name, program: { fault: error } }
     })
     return { environment: composed.environment, programs, faulty }
   }
@@ -224,6 +238,6 @@ function recordOf(type: TypeName, outcome: Outcome, varCost: { varCost?: number 
   } catch (thrown) {
     // A value that is a million times larger written out than it is in memory.
     if (!(thrown instanceof RangeError)) throw thrown
-    return { phase: 'ok', type, cost, ...varCost, error: thrown.message }
+    return { phase: 'eval', type, cost, ...varCost, error: thrown.message }
   }
 }

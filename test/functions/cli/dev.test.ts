@@ -1,11 +1,10 @@
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import picocolors from 'picocolors'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { run } from '#functions/cli/index.ts'
 import { createApiServer } from '#functions/local/apiserver.ts'
-import { countersign } from './harness.ts'
+import { countersign, recorder } from './harness.ts'
 
 const CONFIG = `policies: policies
 endpoint: https://admission.example.com
@@ -69,14 +68,8 @@ function print(text: string): void {
 async function start(...args: string[]): Promise<void> {
   const file = path.join(folder, 'countersign.yaml')
   const state = path.join(folder, 'state')
-  ended = run(['dev', '--config', file, '--port', '0', '--state', state, ...args], {
-    out: print,
-    err: print,
-    env: {},
-    colors: picocolors.createColors(false),
-    columns: 100,
-    signal: stop.signal,
-  })
+  const { io } = recorder({ out: print, err: print, signal: stop.signal })
+  ended = run(['dev', '--config', file, '--port', '0', '--state', state, ...args], io)
   await Promise.race([said(/Stop with Ctrl-C/), ended])
 }
 

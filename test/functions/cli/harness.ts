@@ -19,6 +19,8 @@ export function recorder(changes: Partial<Io> = {}): { io: Io; ran: Omit<Ran, 'c
     err: (text) => {
       ran.err += text
     },
+    input: (async function* () {})(),
+    drained: async () => undefined,
     env: {},
     colors: picocolors.createColors(false),
     columns: 100,

@@ -3,7 +3,7 @@ import { faultList, printError } from '#functions/cli/output.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { countersign } from './harness.ts'
 
-const COMMANDS = ['demo', 'dev', 'build', 'verify', 'tokens']
+const COMMANDS = ['demo', 'dev', 'build', 'verify', 'cel', 'tokens']
 
 describe('countersign --help', () => {
   test('lists every command', async () => {
@@ -27,7 +27,7 @@ describe('countersign --help', () => {
     expect(out).toMatch(new RegExp(`Examples:\n  \\$ countersign ${name}`))
   })
 
-  test.each(['demo', 'verify', 'build', 'tokens new'])(
+  test.each(['demo', 'verify', 'build', 'cel', 'tokens new'])(
     '%s prints text, JSON or YAML',
     async (command) => {
       const { out } = await countersign([...command.split(' '), '--help'])
