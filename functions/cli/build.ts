@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
 import { type BundleName, bundleFunctions } from './bundle.ts'
+import { CEL_BUDGETS, type CelBundle, measureCelBundles } from './cel-bundle.ts'
 import { readDeployment } from './deployment.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
 import { faultList, formatOption, print } from './output.ts'
@@ -35,14 +36,16 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   for (const report of reports) {
     bundles.push(options.budgets ? await measure(report) : compare(report))
   }
+  const cel = options.budgets ? await measureCelBundles() : []
   const data = {
     deployment: deployment.hash,
     policies: deployment.policies.map(({ name }) => name),
     clusters: deployment.config.clusters.map(({ name }) => name),
     bundles: bundles.map((bundle) => ({ ...bundle, entry: path.relative('', bundle.entry) })),
+    ...(options.budgets ? { cel } : {}),
   }
   print(io, options.output, data, () => text(io, data))
-  return options.budgets && bundles.some(({ over }) => over.length > 0) ? 1 : 0
+  return options.budgets && [...bundles, ...cel].some(({ over }) => over.length > 0) ? 1 : 0
 }
 
 interface BuildData {
@@ -50,15 +53,28 @@ interface BuildData {
   policies: readonly string[]
   clusters: readonly string[]
   bundles: readonly Measured[]
+  cel?: readonly CelBundle[]
 }
 
-function text(io: Io, { deployment, policies, clusters, bundles }: BuildData): string {
+function text(io: Io, { deployment, policies, clusters, bundles, cel = [] }: BuildData): string {
   const { bold, dim } = io.colors
   const head = `deployment ${deployment.slice(0, 12)}: ${counted(policies, 'policy', 'policies')}, ${counted(clusters, 'cluster', 'clusters')}`
   const rows = bundles.map((bundle) => row(io, bundle))
   const size = kilobytes(bundles[0]?.deploymentBytes ?? 0)
   const legend = `start: loaded at the start; all: every chunk; KMS: its client, loaded when first needed; the deployment adds ${size}`
-  return `${bold(head)}\n${rows.join('')}${dim(legend)}\n`
+  const celRows = cel.map((bundle) => celRow(io, bundle))
+  return `${bold(head)}\n${rows.join('')}${dim(legend)}\n${celRows.join('')}`
+}
+
+function celRow(io: Io, { name, bytes, loadMs, over }: CelBundle): string {
+  const budget = CEL_BUDGETS[name]
+  const size = budget.bytes === undefined ? '' : ` of ${kilobytes(budget.bytes)}`
+  const load = `load ${loadMs.toFixed(1)} ms of ${budget.loadMs} ms`
+  return `  ${name.padEnd(16)} ${kilobytes(bytes)}${size}, ${load}\n${overText(io, over)}`
+}
+
+function overText(io: Io, over: readonly string[]): string {
+  return over.map((what) => `    ${io.colors.red(`over budget: ${what}`)}\n`).join('')
 }
 
 function row(
@@ -72,8 +88,7 @@ function row(
     kms > 0 ? `with KMS ${kilobytes(totalBytes)}${limit(name, 'totalBytes')}` : 'no KMS client',
     ...(loadMs === undefined ? [] : [`load ${loadMs.toFixed(1)} ms of ${BUDGETS[name].loadMs} ms`]),
   ]
-  const faults = over.map((what) => `    ${io.colors.red(`over budget: ${what}`)}\n`)
-  return `  ${name.padEnd(16)} ${sizes.join(', ')}\n    ${io.colors.dim(entry)}\n${faults.join('')}`
+  return `  ${name.padEnd(16)} ${sizes.join(', ')}\n    ${io.colors.dim(entry)}\n${overText(io, over)}`
 }
 
 function limit(name: BundleName, size: 'eagerBytes' | 'ownBytes' | 'totalBytes'): string {

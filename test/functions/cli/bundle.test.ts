@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compare } from '#functions/cli/budgets.ts'
 import { type BundleReport, bundleFunctions } from '#functions/cli/bundle.ts'
+import { compareCel } from '#functions/cli/cel-bundle.ts'
 import { parseConfig } from '#functions/config.ts'
 import { createDeployment } from '#functions/deployment.ts'
 import { hashOf } from '../../contract/review.ts'
@@ -84,5 +85,19 @@ describe('compare', () => {
     ],
   ])('%j is over budget by %j', (report, over) => {
     expect(compare(report).over).toEqual(over)
+  })
+})
+
+describe('compareCel', () => {
+  test.each<[Parameters<typeof compareCel>[0], string[]]>([
+    [{ name: 'cel/core', bytes: 60_000, loadMs: 40 }, []],
+    [{ name: 'cel/core', bytes: 61_000, loadMs: 1 }, ['61 KB, at most 60 KB']],
+    [
+      { name: 'cel/regex', bytes: 216_000, loadMs: 40.2 },
+      ['216 KB, at most 215 KB', '40.2 ms to load, at most 40 ms'],
+    ],
+    [{ name: 'cel/all', bytes: 1_000_000, loadMs: 40 }, []],
+  ])('%j is over budget by %j', (measured, over) => {
+    expect(compareCel(measured).over).toEqual(over)
   })
 })
