@@ -45,7 +45,10 @@ export type TaggedValue =
 /** Most parts of a tagged value: one that holds others twice is larger than it looks. */
 const MAX_PARTS = 1_000_000
 
-/** The value with its tag; maps in their own order. Throws a RangeError for a value of too many parts. */
+/**
+ * The value with its tag; maps are sorted by the text of their keys, so that equal values have one text. Throws a RangeError
+ * for a value of too many parts.
+ */
 export function toTagged(value: CelValue): TaggedValue {
   return tag(value, { left: MAX_PARTS })
 }
@@ -78,8 +81,11 @@ function objectToTagged(value: CelValue & (object | null), room: Room): TaggedVa
   if (isList(value)) return { list: Array.from(value, (item) => tag(item, room)) }
   if (value instanceof Uint8Array) return { bytes: toBase64(value) }
   if (value instanceof CelMap || !(value instanceof CelObject)) {
-    const entries = Array.from(mapEntries(value))
-    return { map: entries.map(([key, entry]) => [tag(key, room), tag(entry, room)]) }
+    const entries = Array.from(mapEntries(value), ([key, entry]): [TaggedValue, TaggedValue] => [
+      tag(key, room),
+      tag(entry, room),
+    ])
+    return { map: sortedByKey(entries) }
   }
   return classToTagged(value, room)
 }
@@ -154,6 +160,11 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['map', (content) => (Array.isArray(content) ? mapFromTagged(content) : undefined)],
   ['optional', (content) => new Optional(content === null ? undefined : fromTagged(content))],
 ])
+
+function sortedByKey(entries: [TaggedValue, TaggedValue][]): [TaggedValue, TaggedValue][] {
+  const keyed = entries.map((entry) => ({ entry, text: JSON.stringify(entry[0]) }))
+  return keyed.sort((a, b) => (a.text < b.text ? -1 : 1)).map(({ entry }) => entry)
+}
 
 function mapDefined<T, R>(value: T | undefined, map: (value: T) => R): R | undefined {
   return value === undefined ? undefined : map(value)

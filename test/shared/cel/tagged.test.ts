@@ -31,6 +31,16 @@ describe('values with their types', () => {
     ['a string', '"ä"', { string: 'ä' }],
     ['a bool', 'true', { bool: true }],
     ['bytes', String.raw`b'\x00\xff'`, { bytes: 'AP8=' }],
+    [
+      'a map, whatever the order it was written in',
+      '{"b": 1, "a": 2}',
+      {
+        map: [
+          [{ string: 'a' }, { int: '2' }],
+          [{ string: 'b' }, { int: '1' }],
+        ],
+      },
+    ],
     ['null', 'null', { null: true }],
     ['a list', '[1, 2]', { list: [{ int: '1' }, { int: '2' }] }],
     ['a map of ints', '{2: "b"}', { map: [[{ int: '2' }, { string: 'b' }]] }],
