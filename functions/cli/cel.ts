@@ -158,7 +158,7 @@ function invalid(message: string): AdmissionError {
 
 const HELP = `
 Profiles: kubernetes is the API server's own environment; kyverno that of an image policy, without
-what asks a cluster, a registry or the network; spec is cel-go with all of its extensions.
+what asks a cluster, a registry, the network or chance; spec is cel-go with all of its extensions.
 
 An input that is not given is null once any is given; before that, no name is bound. YAML is read as
 kubectl sends it, so 1.0 is an int there; in JSON it is a double.

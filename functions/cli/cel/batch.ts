@@ -37,6 +37,8 @@ export async function answerLines(
     if (batch !== '') io.out(batch)
     await io.drained()
   }
+  // The input ends when the process is told to stop, but then not all of it was answered.
+  if (io.signal.aborted) return 1
   if (bad === 0) return 0
   io.err(`countersign cel: ${bad} of ${count} lines could not be used\n`)
   return 2

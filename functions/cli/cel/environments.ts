@@ -1,10 +1,11 @@
 import { type FunctionDeclaration, fn, member, overload } from '#shared/cel/declarations.ts'
 import { ADMISSION_VARIABLES } from '#shared/cel/declare/admission.ts'
-import { KYVERNO_CONTEXTS, KYVERNO_PORTS, KYVERNO_TYPES } from '#shared/cel/declare/kyverno.ts'
+import { KYVERNO_PORTS, KYVERNO_TYPES } from '#shared/cel/declare/kyverno.ts'
 import { createEnvironment, type Environment } from '#shared/cel/environment.ts'
 import type { Library } from '#shared/cel/implementation.ts'
 import { kubernetesLibrary, kyvernoLibrary, specLibrary } from '#shared/cel/libraries.ts'
 import { kyvernoFunctions } from '#shared/cel/library/kyverno.ts'
+import { KYVERNO } from '#shared/cel/library/kyverno-context.ts'
 import { kyvernoHostFunctions } from '#shared/cel/library/kyverno-host.ts'
 import type { Profile, RegexEngine, TypeName } from '#shared/cel/types.ts'
 import { PURE_FUNCTIONS } from '#shared/policy/environment.ts'
@@ -34,8 +35,8 @@ const KYVERNO_VARIABLES: Readonly<Record<string, TypeName>> = {
   request: 'kubernetes.AdmissionRequest',
   namespaceObject: 'kubernetes.Namespace',
   images: 'map(string, list(string))',
-  json: KYVERNO_CONTEXTS.json ?? 'dyn',
-  yaml: KYVERNO_CONTEXTS.yaml ?? 'dyn',
+  json: KYVERNO.json,
+  yaml: KYVERNO.yaml,
 }
 
 /** As for a validation of an image policy, without what only a cluster, a registry or the network can answer. */
