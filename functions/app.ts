@@ -4,7 +4,7 @@ import type { Phase } from '#shared/admission/response.ts'
 import type { Bytes } from '#shared/bytes.ts'
 import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
-import type { LogPort } from '#shared/ports.ts'
+import type { HashPort, LogPort } from '#shared/ports.ts'
 import { createAuthenticator } from './auth.ts'
 import { type Body, checkBody, readBody } from './body.ts'
 import type { ClusterConfig } from './config.ts'
@@ -31,6 +31,7 @@ export interface AppOptions {
   /** Epoch milliseconds. */
   now: () => number
   log: LogPort
+  hash: HashPort
   /** The platform's timer when absent. */
   schedule?: Schedule
 }
@@ -80,7 +81,11 @@ class Desk {
 
   constructor(options: AppOptions) {
     this.#options = options
-    this.#authenticate = createAuthenticator(options.deployment.config.clusters, options.now)
+    this.#authenticate = createAuthenticator(
+      options.deployment.config.clusters,
+      options.now,
+      options.hash,
+    )
   }
 
   async answer(c: AppContext, { phase, flow }: Route, scope: Scope): Promise<Response> {
@@ -109,7 +114,7 @@ class Desk {
       log({
         level: answer.error === undefined ? 'info' : 'error',
         event: 'decision',
-        ...decisionRecord(call, answer),
+        ...decisionRecord(call, answer, this.#options.hash),
         trace: traceId(c.req.header('traceparent')),
         deployment: this.#options.deployment.hash.slice(0, 12),
         timeoutMs,

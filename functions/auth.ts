@@ -1,5 +1,5 @@
 import { type Bytes, equal, fromHex, utf8 } from '#shared/bytes.ts'
-import { sha256Short } from '#shared/hash.ts'
+import type { HashPort } from '#shared/ports.ts'
 import { type AddressRange, inRange, parseAddress, parseRange } from './address.ts'
 import type { ClusterConfig } from './config.ts'
 
@@ -43,14 +43,15 @@ interface Tenant {
 export function createAuthenticator(
   clusters: readonly ClusterConfig[],
   now: () => number,
+  hash: HashPort,
 ): Authenticator {
   const tenants = new Map(clusters.map((config) => [config.name, toTenant(config)]))
   return async ({ cluster, token, authorization, address }) => {
     const tenant = tenants.get(cluster)
     const bearer = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? ''
-    const hasToken = isAmong(sha256Short(utf8(token)), tenant?.tokens ?? [])
+    const hasToken = isAmong(hash.sha256(utf8(token)), tenant?.tokens ?? [])
     // Most callers send none, and hashing nothing would tell nobody anything.
-    const hasBearer = bearer !== '' && isAmong(sha256Short(utf8(bearer)), tenant?.bearer ?? [])
+    const hasBearer = bearer !== '' && isAmong(hash.sha256(utf8(bearer)), tenant?.bearer ?? [])
     if (tenant === undefined) return { status: 'refused', refusal: 'cluster' }
     const refusal = firstRefusal([
       ['token', hasToken],

@@ -26,7 +26,7 @@ export function compose(
   flows: Flows,
   live: LiveLoader = loadLive,
 ): App {
-  const { now = Date.now, log, maxBodyBytes, env } = platform
+  const { now = Date.now, log, hash, maxBodyBytes, env } = platform
   const { config, policies } = deployment
   const kms = kmsFrom(platform)
   const missing = missingVariables(config, env)
@@ -51,5 +51,5 @@ export function compose(
     ...(flows.mutate && { mutate: flows.mutate(isolate) }),
     ...(flows.validate && { validate: flows.validate(isolate) }),
   }
-  return createApp({ deployment, engine, maxBodyBytes, now, log })
+  return createApp({ deployment, engine, maxBodyBytes, now, log, hash })
 }

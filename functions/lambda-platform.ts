@@ -1,6 +1,7 @@
 import { text } from 'countersign:deployment'
 import { LAMBDA_MAX_BODY_BYTES } from '#shared/limits.ts'
 import { parseDeployment } from './deployment.ts'
+import { nodeHash } from './hash-node.ts'
 import { jsonLog } from './log.ts'
 import type { Platform } from './ports.ts'
 
@@ -11,5 +12,6 @@ export const deployment = parseDeployment(text)
 export const platform: Platform = {
   env: process.env,
   log: jsonLog((line) => process.stdout.write(`${line}\n`)),
+  hash: nodeHash,
   maxBodyBytes: LAMBDA_MAX_BODY_BYTES,
 }

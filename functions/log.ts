@@ -1,6 +1,5 @@
 import { toHex, utf8 } from '#shared/bytes.ts'
-import { sha256Short } from '#shared/hash.ts'
-import type { LogPort } from '#shared/ports.ts'
+import type { HashPort, LogPort } from '#shared/ports.ts'
 import type { ReviewAnswer, ReviewCall } from './review.ts'
 
 /** The trace id of a W3C `traceparent` header, or undefined. */
@@ -15,6 +14,7 @@ export function traceId(traceparent: string | undefined): string | undefined {
 export function decisionRecord(
   call: Pick<ReviewCall, 'cluster' | 'phase' | 'scope' | 'policies'>,
   { request, decision, error, httpStatus }: ReviewAnswer,
+  hash: HashPort,
 ): Record<string, unknown> {
   return {
     cluster: call.cluster,
@@ -28,7 +28,7 @@ export function decisionRecord(
     namespace: request?.namespace,
     name: request?.name,
     dryRun: request?.dryRun || undefined,
-    user: request && userHash(call.cluster, request.userInfo.username ?? ''),
+    user: request && userHash(call.cluster, request.userInfo.username ?? '', hash),
     verdict: decision === undefined ? 'unreadable' : decision.allowed ? 'allow' : 'deny',
     code: decision?.status?.code ?? (httpStatus === 200 ? undefined : httpStatus),
     message: decision?.status?.message,
@@ -43,8 +43,8 @@ function nameOf(group: string, version: string, kind: string): string {
   return group === '' ? `${version}/${kind}` : `${group}/${version}/${kind}`
 }
 
-function userHash(cluster: string, username: string): string {
-  return toHex(sha256Short(utf8(`${cluster}\n${username}`))).slice(0, 16)
+function userHash(cluster: string, username: string, hash: HashPort): string {
+  return toHex(hash.sha256(utf8(`${cluster}\n${username}`))).slice(0, 16)
 }
 
 /** A LogPort that writes one JSON line per record. What JSON cannot hold is written as text, never thrown over. */

@@ -2,7 +2,7 @@ import { type Bytes, fromBase64 } from '#shared/bytes.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import { kmsKeyRing, type RingSecret, secretKeyRing } from '#shared/outcome/keyring.ts'
 import type { KeyRing } from '#shared/outcome/types.ts'
-import type { FetchPort, KmsPort, LogPort } from '#shared/ports.ts'
+import type { FetchPort, HashPort, KmsPort, LogPort } from '#shared/ports.ts'
 import type { Config } from './config.ts'
 import type { AwsCredentials } from './kms.ts'
 
@@ -13,6 +13,7 @@ export type Environment = Readonly<Record<string, unknown>>
 export interface Platform {
   env: Environment
   log: LogPort
+  hash: HashPort
   /** Largest body that can be read here, bytes. */
   maxBodyBytes: number
   /** Epoch milliseconds; the system clock when absent. */
@@ -92,8 +93,11 @@ export function keyRingFrom(config: Config, platform: Platform, kms: KmsPort): K
   const { key } = config.outcomes
   try {
     return key.kind === 'kms'
-      ? kmsKeyRing({ kms, key: key.key })
-      : secretKeyRing(key.secrets.map(({ id, env }) => toSecret(id, env, platform.env)))
+      ? kmsKeyRing({ kms, key: key.key, hash: platform.hash })
+      : secretKeyRing(
+          key.secrets.map(({ id, env }) => toSecret(id, env, platform.env)),
+          platform.hash,
+        )
   } catch (thrown) {
     const cause = toAdmissionError(thrown, 'reading the sealing key')
     const fail = async () => {

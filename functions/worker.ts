@@ -4,6 +4,7 @@ import type { App } from './app.ts'
 import { compose } from './compose.ts'
 import { parseDeployment } from './deployment.ts'
 import { BOTH_FLOWS } from './flows.ts'
+import { portableHash } from './hash-portable.ts'
 import { jsonLog } from './log.ts'
 import type { Environment } from './ports.ts'
 
@@ -16,7 +17,11 @@ let app: App | undefined
 /** Both phases in one Worker. Cloudflare overwrites `CF-Connecting-IP`, so callers cannot write it. */
 export default {
   fetch(request: Request, env: Environment): Response | Promise<Response> {
-    app ??= compose(deployment, { env, log, maxBodyBytes: MAX_BODY_BYTES }, BOTH_FLOWS)
+    app ??= compose(
+      deployment,
+      { env, log, hash: portableHash, maxBodyBytes: MAX_BODY_BYTES },
+      BOTH_FLOWS,
+    )
     return app.fetch(request, { address: request.headers.get('cf-connecting-ip') ?? undefined })
   },
 }

@@ -10,11 +10,21 @@ export interface Ports {
   now: () => number
   credentials: CredentialsPort
   kms: KmsPort
+  hash: HashPort
   log: LogPort
 }
 
 /** The platform's `fetch`. The engine sets `redirect: 'manual'` and its own signal on every call. */
 export type FetchPort = (url: string, init: RequestInit) => Promise<Response>
+
+/**
+ * SHA-256 and HMAC-SHA-256 (RFC 2104) of short messages, at once: every review hashes a token and a seal, and WebCrypto hands each
+ * call to another thread, which takes longer than hashing a kilobyte does. Manifests and blobs use `sha256` of `bytes.ts`.
+ */
+export interface HashPort {
+  sha256(message: Uint8Array): Bytes
+  hmacSha256(key: Uint8Array, message: Uint8Array): Bytes
+}
 
 /** One structured record for one line of the log. Holds no token, credential, signature or object body. */
 export type LogPort = (record: Readonly<Record<string, unknown>>) => void

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 /** Import direction (design.md 3): what stands left never imports what stands right of it. */
 const LAYERS = [
-  ['errors', 'limits', 'bytes', 'hash', 'json', 'yaml', 'cache', 'ports'],
+  ['errors', 'limits', 'bytes', 'json', 'yaml', 'cache', 'ports'],
   ['admission'],
   ['cel'],
   ['image'],

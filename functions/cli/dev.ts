@@ -8,6 +8,7 @@ import type { Config } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { BOTH_FLOWS } from '#functions/flows.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import { type NodeServer, type NodeServerOptions, startNodeServer } from '#functions/node.ts'
 import { toBase64, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
@@ -98,7 +99,12 @@ class DevServer {
   async use({ deployment, warnings }: DeploymentFiles): Promise<void> {
     const config = await forDevelopment(deployment.config, this.#identity.token)
     const local: Deployment = await createDeployment(config, deployment.policies)
-    const platform = { env: this.#env, log: this.#log, maxBodyBytes: MAX_BODY_BYTES }
+    const platform = {
+      env: this.#env,
+      log: this.#log,
+      hash: nodeHash,
+      maxBodyBytes: MAX_BODY_BYTES,
+    }
     this.#app = compose(local, platform, BOTH_FLOWS)
     this.#io.err(faultList(warnings))
   }

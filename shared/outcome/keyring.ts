@@ -2,8 +2,8 @@ import { type Bytes, concat, utf8 } from '../bytes.ts'
 import { Cache } from '../cache.ts'
 import { AdmissionError, type Fault, toAdmissionError } from '../errors.ts'
 import { MIN_SECRET_BYTES } from '../limits.ts'
-import type { KmsKey, KmsPort } from '../ports.ts'
-import type { KeyRing } from './types.ts'
+import type { HashPort, KmsKey, KmsPort } from '../ports.ts'
+import type { KeyRing, MacKey } from './types.ts'
 
 /** A key id: 1 to 32 characters of a–z, 0–9 and `-`. */
 export const KID = /^[a-z0-9][a-z0-9-]{0,31}$/
@@ -20,14 +20,15 @@ const MAX_EPOCH_KEYS = 4
  * same one, with one KMS call per hour. The key id is `h<hours since 1970>`; the previous and the next hour are accepted too. Only
  * settled keys are kept, so that no request waits on another's call. Its methods throw `SEAL_KEY_UNAVAILABLE`.
  */
-export function kmsKeyRing({ kms, key }: { kms: KmsPort; key: KmsKey }): KeyRing {
-  const keys = new Cache<Bytes>(MAX_EPOCH_KEYS)
+export function kmsKeyRing(options: { kms: KmsPort; key: KmsKey; hash: HashPort }): KeyRing {
+  const { kms, key, hash } = options
+  const keys = new Cache<MacKey>(MAX_EPOCH_KEYS)
 
-  async function derive(epoch: number, now: number, signal: AbortSignal): Promise<Bytes> {
+  async function derive(epoch: number, now: number, signal: AbortSignal): Promise<MacKey> {
     const kid = `h${epoch}`
     const known = keys.get(kid, now)
     if (known !== undefined) return known
-    const derived = await generateMac(kms, key, epoch, signal)
+    const derived = macKey(await generateMac(kms, key, epoch, signal), hash)
     keys.set(kid, derived, (epoch + 2) * HOUR_MS)
     return derived
   }
@@ -83,7 +84,7 @@ export interface RingSecret {
  * removing the old one when the last seal has expired. Keys are derived by HKDF-SHA-256; the secrets are copied. Throws
  * `CONFIG_INVALID` for an empty ring, a bad or repeated key id and a secret that is too short.
  */
-export function secretKeyRing(secrets: readonly RingSecret[]): KeyRing {
+export function secretKeyRing(secrets: readonly RingSecret[], hash: HashPort): KeyRing {
   const faults = ringFaults(secrets)
   const [first] = secrets
   if (faults.length > 0 || first === undefined) {
@@ -91,13 +92,13 @@ export function secretKeyRing(secrets: readonly RingSecret[]): KeyRing {
     throw new AdmissionError('CONFIG_INVALID', `the secrets of the seal: ${listed}`, { faults })
   }
   const ring = new Map(secrets.map(({ kid, secret }) => [kid, secret.slice() as Bytes]))
-  const keys = new Map<string, Bytes>()
+  const keys = new Map<string, MacKey>()
 
-  async function find(kid: string): Promise<Bytes | undefined> {
+  async function find(kid: string): Promise<MacKey | undefined> {
     const known = keys.get(kid)
     const secret = ring.get(kid)
     if (known !== undefined || secret === undefined) return known
-    const derived = await deriveKey(kid, secret)
+    const derived = macKey(await deriveKey(kid, secret), hash)
     keys.set(kid, derived)
     return derived
   }
@@ -130,6 +131,10 @@ function ringFaults(secrets: readonly RingSecret[]): Fault[] {
     }
   }
   return faults
+}
+
+function macKey(key: Bytes, hash: HashPort): MacKey {
+  return { mac: (message) => hash.hmacSha256(key, message) }
 }
 
 /** The key id is part of the derivation: a secret listed under two ids gives two keys. */

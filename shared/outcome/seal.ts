@@ -1,10 +1,9 @@
 import { type Bytes, concat, equal, fromBase64Url, toBase64Url, utf8 } from '../bytes.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
-import { hmacSha256 } from '../hash.ts'
 import { MAX_SEAL_BYTES, MAX_SEAL_CHARS, MAX_SEAL_TTL_MS, SEAL_SKEW_MS } from '../limits.ts'
 import { decodeBody, encodeBody, type SealBody } from './body.ts'
 import { KID } from './keyring.ts'
-import type { KeyRing, Opened, Outcomes, SealContext } from './types.ts'
+import type { KeyRing, MacKey, Opened, Outcomes, SealContext } from './types.ts'
 
 const VERSION = 'v1'
 /** Keeps this MAC apart from anything else that might ever be made with the same key. */
@@ -18,7 +17,7 @@ const MAC_BYTES = 32
 export function sealOutcomes(
   outcomes: Outcomes,
   context: SealContext,
-  signing: { kid: string; key: Bytes },
+  signing: { kid: string; key: MacKey },
   now: number,
   ttlMs: number,
 ): string {
@@ -28,7 +27,7 @@ export function sealOutcomes(
   const issuedAt = Math.floor(now)
   const expiresAt = issuedAt + Math.floor(Math.min(ttlMs, MAX_SEAL_TTL_MS))
   const body = toBase64Url(encodeBody({ outcomes, issuedAt, expiresAt }))
-  const mac = hmacSha256(key, macInput(kid, context, body))
+  const mac = key.mac(macInput(kid, context, body))
   return [VERSION, kid, body, toBase64Url(mac)].join('.')
 }
 
@@ -50,7 +49,7 @@ export async function openSeal(
     const key = await ring.find(token.kid, now, signal)
     if (key === undefined) throw refusal('its key is not one of ours, or no longer')
     // The MAC is over the bytes as they came: nothing of the body is decoded before it is known to be ours.
-    if (!equal(hmacSha256(key, macInput(token.kid, context, token.body)), token.mac)) {
+    if (!equal(key.mac(macInput(token.kid, context, token.body)), token.mac)) {
       throw refusal('it was not made by us for this object')
     }
     const body = decodeToken(token.body)

@@ -56,10 +56,16 @@ export interface OutcomeRecord {
   properties?: Record<string, string>
 }
 
+/** A key that makes MACs and never shows itself. */
+export interface MacKey {
+  /** HMAC-SHA-256 of the message, 32 bytes. */
+  mac(message: Uint8Array): Bytes
+}
+
 /** MAC keys by id. Throws `SEAL_KEY_UNAVAILABLE` when the key service does not answer. */
 export interface KeyRing {
   /** The key new seals are made with. `now` is epoch milliseconds. */
-  current(now: number, signal: AbortSignal): Promise<{ kid: string; key: Bytes }>
+  current(now: number, signal: AbortSignal): Promise<{ kid: string; key: MacKey }>
   /** The key of a kid that is acceptable now (epoch −1, 0, +1, or a live ring entry), or undefined. */
-  find(kid: string, now: number, signal: AbortSignal): Promise<Bytes | undefined>
+  find(kid: string, now: number, signal: AbortSignal): Promise<MacKey | undefined>
 }

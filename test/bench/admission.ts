@@ -1,4 +1,5 @@
 import { createApp } from '#functions/app.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import { toLambdaHandler } from '#functions/lambda.ts'
 import type { AdmissionRequest, JsonObject } from '#shared/admission/types.ts'
 import { sha256, toHex, utf8 } from '#shared/bytes.ts'
@@ -112,6 +113,7 @@ async function doorBench(engine: ImagePolicyEngine, object: JsonObject): Promise
   const app = createApp({
     deployment,
     engine,
+    hash: nodeHash,
     maxBodyBytes: MAX_BODY_BYTES,
     now: Date.now,
     log: () => undefined,
@@ -137,7 +139,7 @@ async function doorBench(engine: ImagePolicyEngine, object: JsonObject): Promise
 }
 
 async function sealBenches(object: JsonObject): Promise<Bench[]> {
-  const ring = secretKeyRing([{ kid: 'bench', secret: new Uint8Array(32).fill(7) }])
+  const ring = secretKeyRing([{ kid: 'bench', secret: new Uint8Array(32).fill(7) }], nodeHash)
   const { signal } = new AbortController()
   const key = await ring.current(0, signal)
   const context = sealContext(requestFor(object), 'prod')

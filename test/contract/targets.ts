@@ -2,6 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { compose } from '#functions/compose.ts'
 import { BOTH_FLOWS } from '#functions/flows.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import { startNodeServer } from '#functions/node.ts'
 import type { Phase } from '#shared/admission/response.ts'
@@ -73,7 +74,7 @@ async function worker(world: World): Promise<Target> {
 async function server(world: World): Promise<Target> {
   const lines: string[] = []
   const log = (record: object) => lines.push(JSON.stringify(record))
-  const platform = { env: ENV, log, maxBodyBytes: MAX_BODY_BYTES }
+  const platform = { env: ENV, log, hash: nodeHash, maxBodyBytes: MAX_BODY_BYTES }
   const app = compose(world.deployment, platform, BOTH_FLOWS)
   const tls = await createDevCertificates({ hosts: ['127.0.0.1'] })
   const { port, close } = await startNodeServer({ app, tls, host: '127.0.0.1' })

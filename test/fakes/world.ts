@@ -1,4 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { nodeHash } from '#functions/hash-node.ts'
 import { pushImage } from '#functions/local/image.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
 import { type SignatureLayout, signImage } from '#functions/local/sign.ts'
@@ -88,7 +89,7 @@ export async function createWorld(): Promise<World> {
       return createImagePolicyEngine({
         policies: loaded.policies,
         live: async () => live,
-        keyRing: secretKeyRing([{ kid: 'test', secret: new Uint8Array(32).fill(7) }]),
+        keyRing: secretKeyRing([{ kid: 'test', secret: new Uint8Array(32).fill(7) }], nodeHash),
         outcomes: { onMissing: 'verify', lifetimeMs: SEAL_TTL_MS },
         now,
         ...options,

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AppOptions, createApp, type Transport } from '#functions/app.ts'
 import { type ClusterConfig, parseConfig } from '#functions/config.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import { admitted, denied, verifyResponse } from '#shared/admission/response.ts'
 import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError } from '#shared/errors.ts'
@@ -54,6 +55,7 @@ function door(options: Partial<AppOptions> = {}) {
   const app = createApp({
     deployment: { config, policies, hash: 'f'.repeat(64) },
     engine,
+    hash: nodeHash,
     maxBodyBytes: 100_000,
     now: () => NOW,
     log: (record) => lines.push(record),

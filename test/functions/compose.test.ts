@@ -3,6 +3,7 @@ import { compose } from '#functions/compose.ts'
 import { type Config, parseConfig } from '#functions/config.ts'
 import { createDeployment, formatDeployment, parseDeployment } from '#functions/deployment.ts'
 import { BOTH_FLOWS } from '#functions/flows.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import type { Platform } from '#functions/ports.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
@@ -59,6 +60,7 @@ async function send(phase: 'mutate' | 'validate', config: Config, env: Platform[
     {
       env,
       log: (record) => lines.push(record),
+      hash: nodeHash,
       maxBodyBytes: 1e6,
       now: () => Date.parse('2027-01-01T00:00:00Z'),
       fetch: async (url, init) => {

@@ -1,3 +1,4 @@
+import { nodeHash } from '#functions/hash-node.ts'
 import { toAdmissionRequest } from '#functions/local/submission.ts'
 import type { JsonObject } from '#shared/admission/types.ts'
 import { fromBase64Url, fromUtf8, utf8 } from '#shared/bytes.ts'
@@ -36,7 +37,8 @@ export function forgedPod(name: string, image: DemoImage, model: Model): JsonObj
     toAdmissionRequest({ operation: 'CREATE', object }, object),
     'prod-eu',
   )
-  const key = crypto.getRandomValues(new Uint8Array(32))
+  const secret = crypto.getRandomValues(new Uint8Array(32))
+  const key = { mac: (message: Uint8Array) => nodeHash.hmacSha256(secret, message) }
   const seal = sealOutcomes(outcomes, context, { kid, key }, Date.now(), LIFETIME_MS)
   const annotations = { [OUTCOMES]: passingRecord(), [SEAL]: seal }
   return pod({ name, image: pinnedReference(image), annotations })

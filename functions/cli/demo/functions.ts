@@ -1,5 +1,6 @@
 import type { App } from '#functions/app.ts'
 import type { Deployment } from '#functions/deployment.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import type { DevCertificates } from '#functions/local/tls.ts'
 import { createMutateApp } from '#functions/mutate.ts'
 import { startNodeServer } from '#functions/node.ts'
@@ -27,6 +28,7 @@ export async function startFunctions(
     env: options.env,
     now: options.now,
     log: (record) => records.set(record.uid, record),
+    hash: nodeHash,
     maxBodyBytes: MAX_BODY_BYTES,
   }
   const serve = (app: App) => startNodeServer({ app, tls: options.certificates, host: '127.0.0.1' })

@@ -1,7 +1,7 @@
 import { md5, sha1 } from '@noble/hashes/legacy.js'
+import { sha256 } from '@noble/hashes/sha2.js'
 import { toHex, utf8 } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
-import { sha256Short } from '../../hash.ts'
 import { goJson, isJsonObject, JsonDouble, type JsonValue, parseJson } from '../../json.ts'
 import {
   any,
@@ -50,7 +50,7 @@ export const kyvernoFunctions: Library = {
   marshal_dyn_string: overload('marshal', [json, any], (_, value) => marshal(value)),
   ...hash('md5', md5),
   ...hash('sha1', sha1),
-  ...hash('sha256', sha256Short),
+  ...hash('sha256', sha256),
   ...prefixed('user', 'parseServiceAccount', 'parse_service_account_string', (fn) =>
     overload(fn, [string], serviceAccount),
   ),

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { nodeHash } from '#functions/hash-node.ts'
 import { concat, fromBase64Url, fromUtf8, toBase64Url, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { parseJson, stringifyJson } from '#shared/json.ts'
@@ -37,7 +37,7 @@ const OUTCOMES: Outcomes = {
   facts: [FACT],
 }
 
-const ring = secretKeyRing([{ kid: 'k1', secret: new Uint8Array(32).fill(1) }])
+const ring = secretKeyRing([{ kid: 'k1', secret: new Uint8Array(32).fill(1) }], nodeHash)
 
 async function seal(
   changes: {
@@ -85,10 +85,7 @@ async function sealText(body: string): Promise<string> {
     new DataView(length.buffer).setUint32(0, utf8(part).length)
     return [length, utf8(part)]
   })
-  const mac = createHmac('sha256', key)
-    .update(concat(...framed))
-    .digest()
-  return `v1.${kid}.${body}.${toBase64Url(mac)}`
+  return `v1.${kid}.${body}.${toBase64Url(key.mac(concat(...framed)))}`
 }
 
 describe('a seal', () => {
@@ -155,22 +152,25 @@ describe('a seal', () => {
   })
 
   test('of another key with the same id does not count', async () => {
-    const other = secretKeyRing([{ kid: 'k1', secret: new Uint8Array(32).fill(2) }])
+    const other = secretKeyRing([{ kid: 'k1', secret: new Uint8Array(32).fill(2) }], nodeHash)
     expect(await open(await seal({ keys: other }))).toEqual(FOREIGN)
   })
 
   test('of a key that is not in the ring does not count', async () => {
-    const other = secretKeyRing([{ kid: 'k9', secret: new Uint8Array(32).fill(1) }])
+    const other = secretKeyRing([{ kid: 'k9', secret: new Uint8Array(32).fill(1) }], nodeHash)
     expect(await open(await seal({ keys: other }))).toEqual(
       refused('its key is not one of ours, or no longer'),
     )
   })
 
   test('does not count under the id of another live key', async () => {
-    const two = secretKeyRing([
-      { kid: 'k2', secret: new Uint8Array(32).fill(2) },
-      { kid: 'k1', secret: new Uint8Array(32).fill(1) },
-    ])
+    const two = secretKeyRing(
+      [
+        { kid: 'k2', secret: new Uint8Array(32).fill(2) },
+        { kid: 'k1', secret: new Uint8Array(32).fill(1) },
+      ],
+      nodeHash,
+    )
     const token = (await seal()).replace('v1.k1.', 'v1.k2.')
     expect(await open(token, { keys: two })).toEqual(FOREIGN)
   })
