@@ -1,4 +1,4 @@
-// Bundles the TypeScript sources, since nothing here runs them as they are: the command line into dist/cli, bench and conformance runners,
+// Bundles the TypeScript sources, since nothing here runs them as they are: the command line into dist/cli, bench, conformance and generator,
 // and then, through the command line, the functions with the example config. `--budgets` is handed on to `countersign build`.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -15,6 +15,7 @@ const programs = [
   { source: 'functions/cli/main.ts', out: 'cli/countersign' },
   { source: 'test/bench/bench.ts', out: 'bench/bench' },
   { source: 'test/conformance/run.ts', out: 'conformance/run' },
+  { source: 'test/generator/main.ts', out: 'generator/generate' },
 ]
 
 for (const { source, out } of programs) {

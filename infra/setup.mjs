@@ -53,7 +53,15 @@ function install() {
 }
 
 /** Whatever the build reads. */
-const SOURCES = ['functions', 'shared', 'infra', 'test/bench', 'test/conformance', 'package.json']
+const SOURCES = [
+  'functions',
+  'shared',
+  'infra',
+  'test/bench',
+  'test/conformance',
+  'test/generator',
+  'package.json',
+]
 
 function sourceFiles(where) {
   const full = path.join(root, where)

@@ -3,7 +3,7 @@ import { generate, KINDS } from '#test/generator/generate.ts'
 import { PROFILES, VARIABLES } from '#test/generator/settings.ts'
 
 /**
- * Prints random expressions for comparison with other implementations: `main.ts PROFILE KIND SEED COUNT`. The first line has
+ * Prints random expressions for comparison with other implementations: `npm run generate -- PROFILE KIND SEED COUNT`. The first line has
  * the variables, their types and tagged values; every other line one expression with what this implementation makes of it.
  */
 function oneOf<T extends string>(names: readonly T[], name: string): T {
