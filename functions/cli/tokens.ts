@@ -29,9 +29,9 @@ export function tokensCommand(cli: Cli): Command {
     .description('Make, rotate and revoke the caller token of a cluster.')
     .addHelpText('after', HELP)
   const verbs = [
-    ['new', 'make the first token of a cluster', issue],
-    ['rotate', 'add a new token and keep the old one working', rotate],
-    ['revoke', 'drop the older of two tokens', revoke],
+    ['new', 'Make the first token of a cluster.', issue],
+    ['rotate', 'Add a new token and keep the old one working.', rotate],
+    ['revoke', 'Drop the older of two tokens.', revoke],
   ] as const
   for (const [name, description, work] of verbs) {
     const command = new Command(name)
@@ -57,7 +57,7 @@ async function issue(cli: Cli, options: TokenOptions): Promise<ExitCode> {
   }
   const token = newToken()
   await setHashes(yaml, existing ?? options.cluster, [await hashOf(token)])
-  report(cli, options, { yaml, token, next: 'Deploy, then register the webhooks with this URL.' })
+  report(cli, options, { yaml, token, next: 'Deploy, then register the webhooks with these URLs.' })
   return 0
 }
 
@@ -73,7 +73,7 @@ async function rotate(cli: Cli, options: TokenOptions): Promise<ExitCode> {
   }
   const token = newToken()
   await setHashes(yaml, cluster, [...hashes, await hashOf(token)])
-  const next = `Deploy, move the cluster's webhooks to this URL, then \`countersign tokens revoke --cluster ${options.cluster}\`.`
+  const next = `Deploy, move the cluster's webhooks to these URLs, then \`countersign tokens revoke --cluster ${options.cluster}\`.`
   report(cli, options, { yaml, token, next })
   return 0
 }

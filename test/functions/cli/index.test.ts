@@ -37,7 +37,7 @@ describe('countersign --help', () => {
     },
   )
 
-  test.each(COMMANDS)('%s --help fits an 100-column terminal', async (name) => {
+  test.each(COMMANDS)('%s --help fits a 100-column terminal', async (name) => {
     const { out } = await countersign([name, '--help'])
     const wide = out.split('\n').filter((line) => line.length > 100 && !line.startsWith('  $ '))
     expect(wide).toEqual([])
