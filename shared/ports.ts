@@ -1,18 +1,7 @@
 import type { Bytes } from './bytes.ts'
 
-/**
- * What the engine needs from outside, as types only. Every runtime passes its own: the engine reads no environment,
- * opens no file and knows no clock. Whatever takes time takes an AbortSignal and honours it.
- */
-export interface Ports {
-  fetch: FetchPort
-  /** Epoch milliseconds. */
-  now: () => number
-  credentials: CredentialsPort
-  kms: KmsPort
-  hash: HashPort
-  log: LogPort
-}
+// What the engine needs from outside, as types only. Every runtime passes its own: the engine reads no environment, opens no file and knows no
+// clock. Whatever takes time takes an AbortSignal and honours it.
 
 /** The platform's `fetch`. The engine sets `redirect: 'manual'` and its own signal on every call. */
 export type FetchPort = (url: string, init: RequestInit) => Promise<Response>
