@@ -49,10 +49,8 @@ export async function answerReview(flow: Flow, call: ReviewCall): Promise<Review
     return { httpStatus: TEXT_STATUS[error.code] ?? 400, text: `${error.message}\n`, error }
   }
   const { request } = read
-  const unknown = call.policies.filter((name) => call.scope === 'nivpol' || !call.known.has(name))
-  if (unknown.length > 0) {
-    return reviewAnswer(request.uid, notLoaded(unknown), call.phase, { request })
-  }
+  const missing = notLoaded(call)
+  if (missing !== undefined) return reviewAnswer(request.uid, missing, call.phase, { request })
   const { decision, error } = await decide(flow, request, call)
   return reviewAnswer(request.uid, decision, call.phase, { request, ...(error && { error }) })
 }
@@ -81,7 +79,13 @@ function readReview(body: Body): ReadReview {
   }
 }
 
-function notLoaded(names: readonly string[]): Decision {
+/** A denial when the URL asks for policies that are not here: who registered it relies on them. */
+function notLoaded({ scope, policies, known }: ReviewCall): Decision | undefined {
+  if (scope === 'nivpol') {
+    return denied('not evaluated: namespaced image policies (nivpol) are not supported yet')
+  }
+  const names = policies.filter((name) => !known.has(name))
+  if (names.length === 0) return undefined
   const listed = names.slice(0, 5).map((name) => JSON.stringify(name.slice(0, 100)))
   const list = listed.join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
   return denied(

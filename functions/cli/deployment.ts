@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { loadPolicyFolder, readConfig, toFault } from '#functions/files.ts'
-import type { Fault } from '#shared/errors.ts'
+import { AdmissionError, type Fault } from '#shared/errors.ts'
 
 /** A deployment as it stands in files, and what its author should know. */
 export interface DeploymentFiles {
@@ -23,6 +23,10 @@ export async function readDeployment(configFile: string): Promise<DeploymentFile
     ...(region !== undefined && { kmsRegion: region }),
     kmsEndpoints: endpoints,
   })
+  if (loaded.policies.length === 0) {
+    const message = `${policies}: no policy in any .yaml, .yml or .json file; a deployment without policies would admit everything`
+    throw new AdmissionError('POLICY_INVALID', message, { faults: loaded.warnings.map(toFault) })
+  }
   const deployment = await createDeployment(config, loaded.policies)
   return { deployment, policies, warnings: loaded.warnings.map(toFault) }
 }

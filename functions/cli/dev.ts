@@ -1,4 +1,4 @@
-import { watch } from 'node:fs'
+import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
 import path from 'node:path'
 import { Command } from 'commander'
 import { Hono } from 'hono/tiny'
@@ -140,22 +140,37 @@ async function forDevelopment(config: Config, token: string): Promise<Config> {
 function watchFiles(config: string, policies: string, changed: () => Promise<void>): () => void {
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
+  let watchers: FSWatcher[] = []
+  const name = path.basename(config)
+  // Folders are watched, each by itself: editors replace files instead of writing into them, which Node's recursive
+  // watch on Linux sees only once. New folders get their watch with the change that made them.
+  const rewatch = () => {
+    for (const watcher of watchers) watcher.close()
+    watchers = [
+      watch(path.dirname(config), (_, file) => file === name && soon()),
+      ...foldersOf(policies).map((folder) => watch(folder, soon)),
+    ]
+  }
   const soon = () => {
     clearTimeout(timer)
     timer = setTimeout(() => {
-      running = running.then(changed)
+      running = running.then(rewatch).then(changed)
     }, SETTLE_MS)
   }
-  const name = path.basename(config)
-  // The folder is watched, since editors replace files instead of writing into them.
-  const watchers = [
-    watch(path.dirname(config), (_, file) => file === name && soon()),
-    watch(policies, { recursive: true }, soon),
-  ]
+  rewatch()
   return () => {
     clearTimeout(timer)
     for (const watcher of watchers) watcher.close()
   }
+}
+
+/** A folder with all below it; for a file, or for what is gone, the folder it is in. */
+function foldersOf(where: string): string[] {
+  if (!statSync(where, { throwIfNoEntry: false })?.isDirectory()) return [path.dirname(where)]
+  const below = readdirSync(where, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+  return [where, ...below]
 }
 
 function introduction(

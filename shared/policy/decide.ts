@@ -25,7 +25,7 @@ export interface Ruling {
   auditAnnotations: Record<string, string>
 }
 
-/** Audit annotation: what policies with the Audit action found. */
+/** Audit annotation: what policies with the Audit or the Warn action found. */
 export const AUDIT_FINDINGS = 'image-policy-findings'
 /** Audit annotation: policies that were not applied because failurePolicy is Ignore. */
 export const AUDIT_FAILED_OPEN = 'image-policy-failed-open'
@@ -33,14 +33,18 @@ export const AUDIT_FAILED_OPEN = 'image-policy-failed-open'
 export const AUDIT_ANNOTATIONS = 'image-policy-annotations'
 
 /**
- * What follows from the policies' results: the only place where an outcome becomes allow or deny. Deny refuses, Warn warns,
- * Audit leaves an audit annotation; a policy with several actions does all of them (image-validating-policy.md 3.11). An error
+ * What follows from the policies' results: the only place where an outcome becomes allow or deny. Deny refuses, Warn warns, Audit
+ * and Warn leave an audit annotation; a policy with several actions does all of them (image-validating-policy.md 3.11). An error
  * counts like a failure: being unable to tell never admits. Policies speak in the order of their names.
  */
 export function decide(results: readonly PolicyResult[]): Ruling {
   const ordered = [...results].sort((a, b) => compare(a.policy, b.policy))
   const denials = ordered.filter((result) => isAgainst(result, 'Deny'))
-  const findings = ordered.filter((result) => isAgainst(result, 'Audit'))
+  // What a policy lets in against itself leaves an audit annotation, also where somebody is warned.
+  const findings = ordered.filter(
+    (result) =>
+      isAgainst(result, 'Audit') || (isAgainst(result, 'Warn') && !isAgainst(result, 'Deny')),
+  )
   const warned = ordered.filter((result) => isAgainst(result, 'Warn') || result.failedOpen)
   return {
     allowed: denials.length === 0,

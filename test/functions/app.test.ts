@@ -195,8 +195,6 @@ describe('routes', () => {
     ['ivpol/mutate/signed', { scope: 'ivpol', policies: ['signed'] }],
     ['ivpol/validate//signed/other/', { scope: 'ivpol', policies: ['signed', 'other'] }],
     ['ivpol/validate/s%69gned', { scope: 'ivpol', policies: ['signed'] }],
-    ['nivpol/mutate', { scope: 'nivpol', policies: [] }],
-    ['nivpol/validate/', { scope: 'nivpol', policies: [] }],
   ])('%s asks the engine for %j', async (rest, expected) => {
     const { post, calls } = door()
     await post(at('prod', rest))
@@ -209,17 +207,22 @@ describe('routes', () => {
     ['prod', 'ivpol/validate/Signed', ['"Signed"']],
     ['prod', 'ivpol/validate/toString', ['"toString"']],
     ['prod', 'ivpol/validate/%zz', ['"%zz"']],
-    ['prod', 'nivpol/validate/signed', ['"signed"']],
+    ['prod', 'nivpol/validate/signed', ['namespaced image policies (nivpol) are not supported']],
+    ['prod', 'nivpol/validate', ['namespaced image policies (nivpol) are not supported']],
+    ['prod', 'nivpol/mutate/', ['namespaced image policies (nivpol) are not supported']],
     ['few', 'ivpol/validate/other', ['"other"']],
     ['prod', `ivpol/validate/${'x/'.repeat(9)}`, ['"x"', 'and 4 more']],
-  ])('of %s, %s names a policy that is not loaded and is denied', async (cluster, rest, words) => {
-    const { post, calls } = door()
-    const { status, review } = await post(at(cluster, rest))
-    expect(status).toBe(200)
-    expect(review()).toMatchObject({ uid: UID, allowed: false, status: { code: 403 } })
-    for (const word of words) expect(review().status.message).toContain(word)
-    expect(calls).toEqual([])
-  })
+  ])(
+    'of %s, %s asks for a policy that is not loaded and is denied',
+    async (cluster, rest, words) => {
+      const { post, calls } = door()
+      const { status, review } = await post(at(cluster, rest))
+      expect(status).toBe(200)
+      expect(review()).toMatchObject({ uid: UID, allowed: false, status: { code: 403 } })
+      for (const word of words) expect(review().status.message).toContain(word)
+      expect(calls).toEqual([])
+    },
+  )
 
   test('a cluster with a list of policies is never asked about others', async () => {
     const { post, calls } = door()

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -133,6 +133,28 @@ describe('dev', () => {
     expect([await submit('gamma'), await submit('beta')]).toEqual(['', denial('beta')])
   })
 
+  test('takes over a file that an editor replaces, each time', async () => {
+    await start()
+    const file = path.join(folder, 'policies/names.yaml')
+    for (const [index, name] of ['beta', 'gamma', 'delta'].entries()) {
+      await writeFile(path.join(folder, 'next.yaml'), policy(name))
+      await rename(path.join(folder, 'next.yaml'), file)
+      await said(new RegExp(`(?:^reloaded: names$[^]*){${index + 1}}`, 'm'))
+      expect(await submit(name)).toBe(denial(name))
+    }
+  })
+
+  test('takes over policies in a folder that was not there before', async () => {
+    await start()
+    await mkdir(path.join(folder, 'policies/more'))
+    await said(/^reloaded: names$/m)
+    await writeFile(
+      path.join(folder, 'policies/more/other.yaml'),
+      policy('zeta').replace('name: names', 'name: other'),
+    )
+    await said(/^reloaded: names, other$/m)
+  })
+
   test('takes over a changed config', async () => {
     await start()
     await writeFile(
@@ -199,6 +221,16 @@ describe('dev', () => {
       out: '',
       err: `countersign dev: port ${port} is in use; choose another with --port\n`,
     })
+  })
+
+  test('does not start without a policy: everything would be admitted', async () => {
+    await rename(
+      path.join(folder, 'policies/names.yaml'),
+      path.join(folder, 'policies/names.yaml.bak'),
+    )
+    await start()
+    expect(await ended).toBe(2)
+    expect(output).toContain('a deployment without policies would admit everything')
   })
 
   test('does not start with a policy that has a fault', async () => {

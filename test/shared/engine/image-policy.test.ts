@@ -361,7 +361,7 @@ describe('the strict hand-over (onMissing: deny)', () => {
 describe('actions, required evidence and digests', () => {
   test.each([
     { action: 'Audit', allowed: true, warnings: 0, audited: true },
-    { action: 'Warn', allowed: true, warnings: 1, audited: false },
+    { action: 'Warn', allowed: true, warnings: 1, audited: true },
     { action: 'Deny, Warn', allowed: false, warnings: 1, audited: false },
   ])(
     '$action on an unsigned image: allowed $allowed',
@@ -508,7 +508,10 @@ describe('several policies', () => {
     expect(validated).toMatchObject({
       allowed: true,
       warnings: ['Policy warns failed: warns says no'],
-      auditAnnotations: { 'image-policy-findings': 'Policy audits failed: audits says no' },
+      auditAnnotations: {
+        'image-policy-findings':
+          'Policy audits failed: audits says no; Policy warns failed: warns says no',
+      },
     })
   })
 

@@ -49,14 +49,22 @@ describe('decide', () => {
       is: { ...ALLOWED, allowed: false, status: denied(['ImageVerificationError', ERROR]) },
     },
     {
-      name: 'a failure under Warn warns and allows',
+      name: 'a failure under Warn warns, leaves an audit annotation and allows',
       results: [result({ status: 'fail', message: 'not signed', validationActions: ['Warn'] })],
-      is: { ...ALLOWED, warnings: [FAILED] },
+      is: {
+        ...ALLOWED,
+        warnings: [FAILED],
+        auditAnnotations: { 'image-policy-findings': FAILED },
+      },
     },
     {
-      name: 'an error under Warn warns and allows',
+      name: 'an error under Warn warns, leaves an audit annotation and allows',
       results: [result({ status: 'error', message: 'registry down', validationActions: ['Warn'] })],
-      is: { ...ALLOWED, warnings: [ERROR] },
+      is: {
+        ...ALLOWED,
+        warnings: [ERROR],
+        auditAnnotations: { 'image-policy-findings': ERROR },
+      },
     },
     {
       name: 'a failure under Audit leaves an audit annotation and allows',
@@ -133,6 +141,7 @@ describe('decide', () => {
         allowed: true,
         warnings: ['Policy other failed: m'],
         auditAnnotations: {
+          'image-policy-findings': 'Policy other failed: m',
           'image-policy-annotations': '{"must-sign":{"team":"a"},"other":{"n":"2"}}',
         },
       },
