@@ -6,6 +6,7 @@ import type { Cli, ExitCode, Io } from './io.ts'
 import { printError } from './output.ts'
 import { tokensCommand } from './tokens.ts'
 import { verifyCommand } from './verify.ts'
+import { verifyBundleCommand } from './verify-bundle.ts'
 
 /** Every command, in the order `--help` lists them. */
 const COMMANDS: readonly ((cli: Cli) => Command)[] = [
@@ -13,6 +14,7 @@ const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   devCommand,
   buildCommand,
   verifyCommand,
+  verifyBundleCommand,
   tokensCommand,
 ]
 

@@ -12,6 +12,7 @@ import {
 import { dig, malformed, quote, readJson, readSignature } from '../content.ts'
 import { type Envelope, openEnvelope } from '../dsse.ts'
 import type { HashAlgorithm } from '../types.ts'
+import { readCertificate } from './certificate.ts'
 
 /** A Sigstore bundle, read strictly. Nothing about it is verified. */
 export interface Bundle {
@@ -136,7 +137,12 @@ function readSigner(material: JsonValue | undefined, version: string): Bytes | u
       `bundle has ${all.length} certificates, expected 1 to ${MAX_CHAIN_CERTIFICATES}`,
     )
   }
-  return readDer(all[0])
+  const ders = all.map(readDer)
+  // The roots are the verifier's; a bundle that brings one wants to be its own.
+  if (ders.some((each) => readCertificate(each).isSelfIssued)) {
+    throw malformed('bundle brings a root certificate')
+  }
+  return ders[0]
 }
 
 const readDer = (value: JsonValue | undefined) =>
