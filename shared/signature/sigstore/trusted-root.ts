@@ -29,7 +29,8 @@ export interface TrustedRoot {
 /**
  * The trusted root in the JSON (`application/vnd.dev.sigstore.trustedroot+json`). Unless `thresholds` say otherwise one log entry, one
  * time and one certificate log are needed of each kind the root names; GitHub's root for private repositories names no logs, so that a
- * timestamp is what counts there. Throws `CONFIG_INVALID` when it cannot be read or a log's key has no beginning.
+ * timestamp is what counts there. Throws `CONFIG_INVALID` when it cannot be read, or something in it has no
+ * beginning of its validity.
  */
 export async function loadTrustedRoot(
   bytes: Uint8Array,
@@ -40,6 +41,9 @@ export async function loadTrustedRoot(
   const certificateLogs = listOf(json, 'ctlogs')
   const stamps = listOf(json, 'timestampAuthorities')
   for (const log of [...logs, ...certificateLogs]) validityOf(dig(log, 'publicKey', 'validFor'))
+  for (const authority of [...listOf(json, 'certificateAuthorities'), ...stamps]) {
+    validityOf(dig(authority, 'validFor'))
+  }
   const usable = { ...json, timestampAuthorities: stamps.filter(isStampAuthority) }
   const read = await Promise.all(logs.map(readLog))
   return {
@@ -93,14 +97,16 @@ async function readLog(log: JsonValue): Promise<TransparencyLog | undefined> {
   }
 }
 
-/** A missing end is open; a missing beginning would make the key older than anybody said. */
+/** A missing end is open; a missing beginning would make a key older than anybody said. */
 function validityOf(value: JsonValue | undefined): { from: number; until: number } {
   const start = dig(value, 'start')
   const end = dig(value, 'end')
   const from = Date.parse(textOf(start))
   const until = end === undefined ? Number.POSITIVE_INFINITY : Date.parse(textOf(end))
   if (Number.isNaN(from) || Number.isNaN(until)) {
-    throw invalid('a log key is without the beginning of its validity, or has one that is no time')
+    throw invalid(
+      'a log or authority is without the beginning of its validity, or has one that is no time',
+    )
   }
   return { from, until }
 }

@@ -754,6 +754,14 @@ describe('what cannot be told', () => {
       name: 'no certificate log key beginning',
       change: (root: Json) => delete root.ctlogs[0].publicKey.validFor,
     },
+    {
+      name: 'no beginning of an authority',
+      change: (root: Json) => delete root.certificateAuthorities[0].validFor.start,
+    },
+    {
+      name: 'a beginning of a timestamp authority that is no time',
+      change: (root: Json) => Object.assign(root.timestampAuthorities[0].validFor, { start: 'x' }),
+    },
     { name: 'another media type', change: (root: Json) => delete root.mediaType },
     {
       name: 'a log without a key',
