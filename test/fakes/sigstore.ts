@@ -124,6 +124,7 @@ export interface BundleOptions {
   signer?: Pair
   hash?: 'sha256' | 'sha384' | 'sha512'
   artifact?: Uint8Array
+  predicateType?: string
   /** Claimed by the statement instead of the artifact's. */
   subjectDigest?: Record<string, string>
   timestamps?: number[]
@@ -326,7 +327,7 @@ export class SigstoreWorld {
         subject: [
           { name: 'a', digest: options.subjectDigest ?? { sha256: toHex(sha256(artifact)) } },
         ],
-        predicateType: 'https://example.com/predicate',
+        predicateType: options.predicateType ?? 'https://example.com/predicate',
         predicate: {},
       }),
     )

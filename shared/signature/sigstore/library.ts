@@ -1,13 +1,16 @@
-import type { Verifier } from '@sigstore/verify'
+import { bundleFromJSON } from '@sigstore/bundle'
+import { TrustedRoot } from '@sigstore/protobuf-specs'
+import { toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify'
 import { type Bytes, toBase64, toHex } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
 import { type JsonValue, stringifyJson } from '../../json.ts'
 
 /**
- * The only door to the Sigstore packages, which are loaded when first asked for: they verify the chain of a certificate, its signed
- * certificate timestamps and RFC 3161 timestamps. Signatures, transparency logs, identities and the form of what is verified are judged
- * by this folder itself, because the packages read base64 loosely, match names and identities by unanchored expressions of the sender's
- * choice, and compare no key (specs/signatures.md 1.6 and 2). Their types rely on Node's, so none of them leaves this file.
+ * The only door to the Sigstore packages; load this file when it is first needed, since they are large. They verify the chain of a
+ * certificate, its signed certificate timestamps and RFC 3161 timestamps. Signatures, transparency logs, identities and the form of what
+ * is verified are judged by this folder itself, because the packages read base64 loosely, match names and identities by unanchored
+ * expressions of the sender's choice, and compare no key (specs/signatures.md 1.6 and 2). Their types rely on Node's, so none of them
+ * leaves this file.
  */
 export interface Authorities {
   /** The time of an RFC 3161 response by one of the authorities over these bytes, or why it is not one. */
@@ -17,14 +20,9 @@ export interface Authorities {
 }
 
 /** The authorities of a trusted root. Throws `CONFIG_INVALID` when the root cannot be read. */
-export async function loadAuthorities(root: JsonValue): Promise<Authorities> {
-  const [{ bundleFromJSON }, { TrustedRoot }, verify] = await Promise.all([
-    import('@sigstore/bundle'),
-    import('@sigstore/protobuf-specs'),
-    import('@sigstore/verify'),
-  ])
+export function createAuthorities(root: JsonValue): Authorities {
   type Entity = Parameters<Verifier['verify']>[0]
-  type Material = ReturnType<typeof verify.toTrustMaterial>
+  type Material = ReturnType<typeof toTrustMaterial>
 
   /** An entity of ours: the signature is judged elsewhere, the bytes are what timestamps have to be over. */
   const entityOf = (material: object, signed: Bytes): Entity => {
@@ -36,7 +34,7 @@ export async function loadAuthorities(root: JsonValue): Promise<Authorities> {
         signature: 'AA==',
       },
     }
-    const entity = verify.toSignedEntity(bundleFromJSON(json))
+    const entity = toSignedEntity(bundleFromJSON(json))
     const signature = {
       // Hashed and nothing else, which takes any bytes.
       signature: signed as unknown as Entity['signature']['signature'],
@@ -61,7 +59,7 @@ export async function loadAuthorities(root: JsonValue): Promise<Authorities> {
           },
           signed,
         )
-        new verify.Verifier(material, { tlogThreshold: 0, timestampThreshold: 1 }).verify(entity)
+        new Verifier(material, { tlogThreshold: 0, timestampThreshold: 1 }).verify(entity)
         const [stamp] = entity.timestamps
         if (stamp?.$case !== 'timestamp-authority') return { refused: 'no timestamp' }
         const { signingTime, signerSerialNumber, signerIssuer } = stamp.timestamp
@@ -77,7 +75,7 @@ export async function loadAuthorities(root: JsonValue): Promise<Authorities> {
         const options = { tlogThreshold: 0, timestampThreshold: 1, ctlogThreshold: certificateLogs }
         // One time after the other, which is what the packages do too; they refuse two that are equal.
         for (const time of times) {
-          new verify.Verifier(material, options).verify({ ...entity, timestamps: [at(time)] })
+          new Verifier(material, options).verify({ ...entity, timestamps: [at(time)] })
         }
         return times.length === 0 ? 'there is no time to verify it at' : undefined
       } catch (thrown) {
@@ -101,7 +99,7 @@ export async function loadAuthorities(root: JsonValue): Promise<Authorities> {
   function readRoot(): Material {
     try {
       const plain = TrustedRoot.fromJSON(JSON.parse(stringifyJson(root)))
-      return verify.toTrustMaterial(plain, () => anyTime)
+      return toTrustMaterial(plain, () => anyTime)
     } catch (cause) {
       const reason = reasonOf(cause)
       throw new AdmissionError('CONFIG_INVALID', `trusted root: ${reason}`, { cause })

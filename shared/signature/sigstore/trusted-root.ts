@@ -5,7 +5,7 @@ import { MAX_TRUSTED_ROOT_BYTES } from '../../limits.ts'
 import { dig, readJson } from '../content.ts'
 import { importVerifyingKey, type VerifyingKey } from '../key.ts'
 import { readCertificate, TIME_STAMPING } from './certificate.ts'
-import { type Authorities, loadAuthorities } from './library.ts'
+import type { Authorities } from './library.ts'
 import type { Thresholds } from './types.ts'
 
 /** A transparency log whose entries count. */
@@ -46,9 +46,10 @@ export async function loadTrustedRoot(
   }
   const usable = { ...json, timestampAuthorities: stamps.filter(isStampAuthority) }
   const read = await Promise.all(logs.map(readLog))
+  const { createAuthorities } = await import('./library.ts')
   return {
     logs: read.filter((log) => log !== undefined),
-    authorities: await loadAuthorities(usable),
+    authorities: createAuthorities(usable),
     thresholds: {
       logs: thresholds.logs ?? Math.min(1, logs.length),
       times: thresholds.times ?? Math.min(1, logs.length + stamps.length),
