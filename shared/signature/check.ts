@@ -41,7 +41,8 @@ export function createCheck(attestor: Attestor, sources: KeySources): Check {
         ? await checkByKey(content, attestor, sources)
         : await checkByIdentity(content, attestor, sources)
     } catch (thrown) {
-      const error = toAdmissionError(thrown, `key of attestor ${attestor.name}`)
+      const part = attestor.kind === 'cosign-key' ? 'key of attestor' : 'attestor'
+      const error = toAdmissionError(thrown, `${part} ${attestor.name}`)
       return { kind: 'no-key', error }
     }
   }

@@ -805,6 +805,24 @@ test('a certificate beside a configured key means nothing', async () => {
   expect(verdict).toEqual({ status: 'rejected', reason: 'log entry is about another key' })
 })
 
+test('ASN.1 nested to the bound is a no', async () => {
+  let nested: Uint8Array = new Uint8Array()
+  while (nested.length < 30_000) nested = der.octets(nested)
+  const extra = [der.sequence(der.oid('1.2.3.4'), der.octets(nested))]
+  const verdict = await judge({
+    bundle: { rekor: 'v2', timestamps: [], leaf: { extra } },
+    change: (bundle) => {
+      bundle.verificationMaterial.timestampVerificationData.rfc3161Timestamps = Array.from(
+        { length: 32 },
+        (_, i) => ({
+          signedTimestamp: toBase64(der.sequence(nested, der.integer(Uint8Array.of(i)))),
+        }),
+      )
+    },
+  })
+  expect(verdict).toMatchObject({ status: 'rejected' })
+})
+
 test('no bundle whatsoever throws, and none without its bytes verifies', async () => {
   const root = await loadTrustedRoot(utf8(JSON.stringify(world.trustedRoot())))
   const identity = await createIdentityMatcher([{ issuer: ISSUER, subject: SUBJECT }])
