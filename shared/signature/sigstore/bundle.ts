@@ -90,9 +90,10 @@ export function readBundle(bytes: Uint8Array): Bundle {
   }
 }
 
+/** In JSON of protocol buffers null is absent. */
 function readContent(json: JsonValue): Bundle['content'] {
-  const message = dig(json, 'messageSignature')
-  const envelope = dig(json, 'dsseEnvelope')
+  const message = dig(json, 'messageSignature') ?? undefined
+  const envelope = dig(json, 'dsseEnvelope') ?? undefined
   if ((message === undefined) === (envelope === undefined)) {
     throw malformed('bundle holds neither or both of a message signature and a DSSE envelope')
   }
@@ -121,9 +122,9 @@ export function readDigest(
 }
 
 function readSigner(material: JsonValue | undefined, version: string): Bytes | undefined {
-  const certificate = dig(material, 'certificate')
-  const chain = dig(material, 'x509CertificateChain')
-  const key = dig(material, 'publicKey')
+  const certificate = dig(material, 'certificate') ?? undefined
+  const chain = dig(material, 'x509CertificateChain') ?? undefined
+  const key = dig(material, 'publicKey') ?? undefined
   if ([certificate, chain, key].filter((each) => each !== undefined).length !== 1) {
     throw malformed('bundle names no signer, or several')
   }
@@ -149,8 +150,8 @@ const readDer = (value: JsonValue | undefined) =>
   base64(dig(value, 'rawBytes'), 'certificate', MAX_CERTIFICATE_BYTES)
 
 function readEntry(entry: JsonValue, version: string): LogEntry {
-  const promise = dig(entry, 'inclusionPromise', 'signedEntryTimestamp')
-  const proof = dig(entry, 'inclusionProof')
+  const promise = dig(entry, 'inclusionPromise', 'signedEntryTimestamp') ?? undefined
+  const proof = dig(entry, 'inclusionProof') ?? undefined
   if (version === '0.1' && promise === undefined) {
     throw malformed('log entry without an inclusion promise')
   }

@@ -156,6 +156,13 @@ describe('bundles that hold', () => {
       bundle: { rekor: 'v2', signatures: (lines) => `— witness.example.com AAAAAAAA\n${lines}` },
     },
     {
+      name: 'members that are null, which is absent',
+      change: (bundle) => {
+        Object.assign(bundle, { dsseEnvelope: null })
+        Object.assign(bundle.verificationMaterial, { publicKey: null, x509CertificateChain: null })
+      },
+    },
+    {
       name: 'an identity by its second name',
       bundle: { leaf: { names: { email: ['a@example.com'], uri: [SUBJECT] } } },
     },
