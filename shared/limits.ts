@@ -138,6 +138,20 @@ export const MAX_KEY_CHARS = 16 * KIB
 /** RSA modulus, bits: shorter is breakable, longer only costs time. */
 export const MIN_RSA_BITS = 2048
 export const MAX_RSA_BITS = 8192
+/** Entries of transparency logs, and timestamps, of one Sigstore bundle: what sigstore-go reads at most. */
+export const MAX_LOG_ENTRIES = 32
+/** One certificate, bytes: those of Fulcio take 2 KiB. */
+export const MAX_CERTIFICATE_BYTES = 32 * KIB
+/** Certificates of one chain. */
+export const MAX_CHAIN_CERTIFICATES = 10
+/** Hashes of an inclusion proof: a log of 2^63 entries has 63. */
+export const MAX_PROOF_HASHES = 64
+/** A log's signed checkpoint, characters: a hundred witnesses take 20 KiB. */
+export const MAX_CHECKPOINT_CHARS = 64 * KIB
+/** One RFC 3161 timestamp with its certificates, bytes. */
+export const MAX_TIMESTAMP_BYTES = 64 * KIB
+/** A Sigstore trusted root, bytes: the public one takes 7 KiB. */
+export const MAX_TRUSTED_ROOT_BYTES = MIB
 /** A KMS reference, characters: the longest ARN KMS documents, plus scheme and endpoint. */
 export const MAX_KMS_REFERENCE_CHARS = 2400
 /** Redirects followed for one registry request. */

@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { type Deployment, formatDeployment } from '#functions/deployment.ts'
+import type { Attestor } from '#shared/signature/types.ts'
 import { packageRoot } from './package.ts'
 
 /** What is built: two Lambda functions and one Worker with both phases. */
@@ -71,7 +72,11 @@ async function bundle(
     metafile: true,
     write: false,
     logLevel: 'silent',
-    plugins: [embed(deployment), ...(name === 'worker' ? [workerCrypto] : [])],
+    plugins: [
+      embed(deployment),
+      ...withoutSigstore(name, deployment),
+      ...(name === 'worker' ? [workerCrypto] : []),
+    ],
   })
   await rm(outdir, { recursive: true, force: true })
   await mkdir(outdir, { recursive: true })
@@ -125,11 +130,40 @@ function embed(deployment: Deployment): Plugin {
   }
 }
 
+/** Leaves the verification of bundles out where no policy needs it, and out of Workers, whose runtime lacks what its packages build on. */
+function withoutSigstore(name: BundleName, { policies }: Deployment): Plugin[] {
+  const isWorker = name === 'worker'
+  if (!isWorker && policies.some(({ attestors }) => attestors.some(isKeyless))) return []
+  const reason = isWorker
+    ? 'Workers do not verify keyless signatures yet, Lambda does'
+    : 'this bundle was built for a deployment without keyless attestors'
+  return [
+    {
+      name: 'without-sigstore',
+      setup({ onResolve, onLoad }) {
+        onResolve({ filter: /\/sigstore\/check\.ts$/ }, () => ({
+          path: 'sigstore',
+          namespace: 'without',
+        }))
+        onLoad({ filter: /^sigstore$/, namespace: 'without' }, () => ({
+          contents: `throw new Error(${JSON.stringify(reason)})`,
+          loader: 'js',
+        }))
+      },
+    },
+  ]
+}
+
+/** True for an attestor of identities. */
+export const isKeyless = ({ kind }: Attestor): boolean => kind === 'cosign-keyless'
+
 /** True when the sealing key or an attestor of any policy lives in KMS. */
 export function usesKms({ config, policies }: Deployment): boolean {
   return (
     config.outcomes.key.kind === 'kms' ||
-    policies.some(({ attestors }) => attestors.some(({ key }) => 'kms' in key))
+    policies.some(({ attestors }) =>
+      attestors.some((attestor) => attestor.kind === 'cosign-key' && 'kms' in attestor.key),
+    )
   )
 }
 

@@ -105,11 +105,16 @@ function toFinding(
   return {
     ...(policy === undefined ? {} : { policy }),
     attestor: attestor.name,
-    key: 'kms' in attestor.key ? attestor.key.kms : 'PEM',
+    key: sourceOf(attestor),
     status,
     detail: detailOf(verification),
     signatures: candidates,
   }
+}
+
+function sourceOf(attestor: Attestor): string {
+  if (attestor.kind === 'cosign-keyless') return 'keyless'
+  return 'kms' in attestor.key ? attestor.key.kms : 'PEM'
 }
 
 function detailOf(verification: Verification): string {

@@ -7,6 +7,7 @@ import type { Cli, ExitCode, Io } from './io.ts'
 import { printError } from './output.ts'
 import { tokensCommand } from './tokens.ts'
 import { verifyCommand } from './verify.ts'
+import { verifyBundleCommand } from './verify-bundle.ts'
 
 /** Every command, in the order `--help` lists them. */
 const COMMANDS: readonly ((cli: Cli) => Command)[] = [
@@ -15,6 +16,7 @@ const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   buildCommand,
   verifyCommand,
   celCommand,
+  verifyBundleCommand,
   tokensCommand,
 ]
 

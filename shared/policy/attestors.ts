@@ -1,8 +1,11 @@
+import type { Identity } from '../signature/sigstore/types.ts'
 import {
   type Faults,
   flag,
   isRecord,
   isSet,
+  listOf,
+  listRule,
   object,
   optional,
   own,
@@ -16,8 +19,19 @@ import {
   words,
 } from './shape.ts'
 
-/** What a policy says about one attestor, as far as it is supported: a cosign key without transparency log. */
-export interface AttestorFields {
+/** What a policy says about one attestor, as far as it is supported. */
+export type AttestorFields = KeyAttestorFields | KeylessAttestorFields
+
+/** Identities whose bundles count, against a trusted root that the policy holds. */
+export interface KeylessAttestorFields {
+  name: string
+  keyless: { identities: readonly Identity[] }
+  /** JSON. */
+  trustedRoot: string
+}
+
+/** A cosign key without transparency log. */
+export interface KeyAttestorFields {
   name: string
   key: { data?: string; kms?: string }
   hashAlgorithm?: 'sha256' | 'sha384' | 'sha512'
@@ -81,22 +95,80 @@ function refusedKind(reason: string): Shape<never> {
   return (_value, path, faults) => faults.add(path, reason, 'POLICY_UNSUPPORTED')
 }
 
+const identity = object(
+  {
+    issuer: optional(text),
+    issuerRegExp: optional(text),
+    subject: optional(text),
+    subjectRegExp: optional(text),
+    subjectExpression: optional(refused('subjects given by an expression are not supported yet')),
+  },
+  (fields, path, faults) => {
+    for (const name of ['issuer', 'subject']) {
+      const given = [name, `${name}RegExp`].filter((each) => isSet(fields, each))
+      if (given.length === 1) continue
+      faults.add(path, `Invalid value: exactly one of ${name} and ${name}RegExp must be set`)
+    }
+  },
+)
+
+const keyless = object({
+  identities: required(
+    listRule(listOf(identity), (_items, path, faults, count) => {
+      if (count === 0) faults.add(path, 'Required value: at least one identity')
+    }),
+  ),
+  roots: optional(refused('roots beside trustedRoot are not supported yet')),
+  additionalExtensions: optional(refused('certificate extensions are not supported yet')),
+})
+
+const trustedRoot = object({
+  value: optional(text),
+  expression: optional(refused('trusted roots given by an expression are not supported yet')),
+})
+
+/** Silence would mean that roots are downloaded, which is not done here. */
+const needsTrustedRoot: Rule = (cosign, path, faults) => {
+  const root = own(cosign, 'trustedRoot')
+  if (!isRecord(root) || !isSet(root, 'value')) {
+    faults.add(
+      [...path, 'keyless'],
+      'keyless signatures are verified against a trusted root in the policy only; set trustedRoot.value',
+      'POLICY_UNSUPPORTED',
+    )
+  }
+  const log = own(cosign, 'ctlog')
+  for (const name of ['insecureIgnoreTlog', 'insecureIgnoreSCT']) {
+    if (!isRecord(log) || own(log, name) !== true) continue
+    const reason = `keyless signatures without logs are not supported yet; remove ${name}`
+    faults.add([...path, 'ctlog', name], reason, 'POLICY_UNSUPPORTED')
+  }
+}
+
 const OTHER_KINDS = ['keyless', 'certificate'] as const
 
 const cosign = object(
   {
     key: optional(key),
-    keyless: optional(refusedKind('keyless signatures are not supported yet')),
+    keyless: optional(keyless),
     certificate: optional(refusedKind('certificate attestors are not supported yet')),
     annotations: optional(refused('required annotations are not supported yet')),
     source: optional(refused('signatures kept in another repository are not supported yet')),
     ctlog: optional(ctlog),
     tuf: optional(refused('TUF roots are not supported yet')),
-    trustedRoot: optional(refused('trusted roots are not supported yet')),
+    trustedRoot: optional(trustedRoot),
   },
   (fields, path, faults) => {
     const isOther = OTHER_KINDS.some((kind) => isPresent(fields, kind))
-    if (isPresent(fields, 'key')) needsNoLog(fields, path, faults)
+    const isKeyless = isPresent(fields, 'keyless')
+    if (isKeyless) needsTrustedRoot(fields, path, faults)
+    else if (isSet(fields, 'trustedRoot')) {
+      const reason = 'trusted roots are supported for keyless attestors only'
+      faults.add([...path, 'trustedRoot'], reason, 'POLICY_UNSUPPORTED')
+    }
+    if (isKeyless && isPresent(fields, 'key')) {
+      faults.add(path, 'Invalid value: key and keyless are set, only one may be')
+    } else if (isPresent(fields, 'key')) needsNoLog(fields, path, faults)
     else if (!isOther) {
       faults.add(
         path,
@@ -122,6 +194,10 @@ const entry = object(
 /** One entry of `spec.attestors`. Whether its key is one is asked later, where it takes time. */
 export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faults: Faults) => {
   const read = entry(value, path, faults)
+  const { keyless: identities, trustedRoot: root } = read?.cosign ?? {}
+  if (read !== undefined && identities !== undefined) {
+    return { name: read.name, keyless: identities, trustedRoot: root?.value ?? '' }
+  }
   const found = read?.cosign?.key
   if (read === undefined || found === undefined) return undefined
   const { data, kms } = found

@@ -3,8 +3,10 @@ import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
 import { createCosignKeyAttestor } from '../signature/attestor.ts'
 import { resolveKmsKey } from '../signature/kms-reference.ts'
+import { createKeylessAttestor } from '../signature/sigstore/attestor.ts'
 import type { Attestor } from '../signature/types.ts'
 import { assemble } from './assemble.ts'
+import type { KeylessAttestorFields } from './attestors.ts'
 import { compileExpressions } from './compile.ts'
 import {
   type FileFault,
@@ -152,7 +154,14 @@ class Loading {
   /** Keys are checked now, so that a bad one shows before the first image asks for it. */
   async #attestors(spec: PolicySpec, path: Path, faults: Faults): Promise<Attestor[]> {
     const attestors: Attestor[] = []
-    for (const [index, { name, key, hashAlgorithm }] of spec.attestors.entries()) {
+    for (const [index, fields] of spec.attestors.entries()) {
+      const at = [...path, 'attestors', index, 'cosign']
+      if ('keyless' in fields) {
+        const attestor = await keylessAttestor(fields, at, faults)
+        if (attestor !== undefined) attestors.push(attestor)
+        continue
+      }
+      const { name, key, hashAlgorithm } = fields
       const field = key.kms === undefined ? 'data' : 'kms'
       try {
         if (key.kms !== undefined) this.#resolveKey(key.kms)
@@ -166,7 +175,7 @@ class Loading {
       } catch (error) {
         if (!(error instanceof AdmissionError)) throw error
         const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
-        faults.add([...path, 'attestors', index, 'cosign', 'key', field], error.message, code)
+        faults.add([...at, 'key', field], error.message, code)
       }
     }
     return attestors
@@ -182,10 +191,13 @@ class Loading {
 
   /** Everything a verdict depends on: another region may hold another key under the same alias. */
   async #hash({ spec }: PolicyDocument, attestors: readonly Attestor[]): Promise<string> {
-    const keys = attestors.map(({ name, hash, key }) => ({
-      name,
-      hash,
-      resolved: 'kms' in key ? { ...this.#resolveKey(key.kms) } : null,
+    const keys = attestors.map((attestor) => ({
+      name: attestor.name,
+      hash: attestor.hash,
+      resolved:
+        attestor.kind === 'cosign-key' && 'kms' in attestor.key
+          ? { ...this.#resolveKey(attestor.key.kms) }
+          : null,
     }))
     // A spec with its defaults is JSON: it was read from JSON values.
     const content = { version: POLICY_HASH_VERSION, spec: spec as unknown as JsonValue, keys }
@@ -237,4 +249,19 @@ function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): b
   const versions = POLICY_VERSIONS.map((served) => `${POLICY_GROUP}/${served}`)
   faults.add([...path, 'apiVersion'], unsupportedValue(apiVersion, versions), 'POLICY_UNSUPPORTED')
   return false
+}
+
+async function keylessAttestor(
+  { name, keyless, trustedRoot }: KeylessAttestorFields,
+  path: Path,
+  faults: Faults,
+): Promise<Attestor | undefined> {
+  try {
+    return await createKeylessAttestor({ name, identities: keyless.identities, trustedRoot })
+  } catch (error) {
+    if (!(error instanceof AdmissionError)) throw error
+    const field =
+      error.code === 'CONFIG_INVALID' ? ['trustedRoot', 'value'] : ['keyless', 'identities']
+    return faults.add([...path, ...field], error.message)
+  }
 }

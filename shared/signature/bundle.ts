@@ -1,4 +1,4 @@
-import { type Bytes, equal, fromBase64 } from '../bytes.ts'
+import { type Bytes, equal, fromBase64, fromHex } from '../bytes.ts'
 import type { AdmissionError } from '../errors.ts'
 import type { JsonValue } from '../json.ts'
 import { MAX_BLOB_BYTES, MAX_REFERRERS } from '../limits.ts'
@@ -72,8 +72,8 @@ export async function findBundles(
 
 /**
  * The signed content of a bundle, compared with the image. `manifest` gives the image's manifest bytes, which is what
- * a message-signature bundle signs. Verification material (certificate, key hint, log entries) is not read: the key
- * comes from the policy only. Throws AdmissionError, mostly `SIGNATURE_MALFORMED`.
+ * a message-signature bundle signs. Verification material (certificate, key hint, log entries) is not read here: a key
+ * comes from the policy only, and for identities the bundle is handed on. Throws AdmissionError, mostly `SIGNATURE_MALFORMED`.
  */
 export async function readBundle(
   bytes: Bytes,
@@ -87,9 +87,14 @@ export async function readBundle(
   }
   const envelope = dig(bundle, 'dsseEnvelope') ?? undefined
   const messageSignature = dig(bundle, 'messageSignature') ?? undefined
-  if (envelope !== undefined && messageSignature === undefined) return readDsse(envelope, digest)
+  if (envelope !== undefined && messageSignature === undefined) {
+    const value = fromHex(digestHex(digest)) ?? new Uint8Array()
+    const artifact = { digest: { algorithm: 'sha256' as const, value } }
+    return { ...readDsse(envelope, digest), bundle: { json: bytes, artifact } }
+  }
   if (envelope === undefined && messageSignature !== undefined) {
-    return readMessageSignature(messageSignature, await manifest())
+    const content = await readMessageSignature(messageSignature, await manifest())
+    return { ...content, bundle: { json: bytes, artifact: { bytes: content.message } } }
   }
   const found = envelope === undefined ? 'neither' : 'both'
   throw malformed(`bundle holds ${found} of dsseEnvelope and messageSignature, expected one`)

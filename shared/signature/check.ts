@@ -4,37 +4,78 @@ import type { SignedContent } from './content.ts'
 import { importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
 import { publicKeyFromPem } from './pem.ts'
-import type { Attestor, HashAlgorithm } from './types.ts'
+import type { KeylessTrust } from './sigstore/check.ts'
+import type { Attestor, CosignKeyAttestor, CosignKeylessAttestor, HashAlgorithm } from './types.ts'
 
 /** Finds out whether the attestor made a signature. Never rejects. */
 export type Check = (content: SignedContent) => Promise<Checked>
 
 /** Whether the attestor made a signature. */
 export type Checked =
-  | { kind: 'yes'; algorithm: SignatureAlgorithm; signer: string; detail: string }
+  | { kind: 'yes'; signer: string; detail: string }
   | { kind: 'no'; detail: string }
   /** The key cannot be had; trying it on further signatures would only wait again. */
   | { kind: 'no-key'; error: AdmissionError }
 
-/** Where keys come from. */
+/** A yes by a key, with what KMS has to know to confirm it. */
+type CheckedByKey =
+  | (Checked & { kind: 'yes'; algorithm: SignatureAlgorithm })
+  | (Checked & { kind: 'no' })
+
+/** Where keys and trust come from. */
 export interface KeySources {
   keys: Cache<VerifyingKey>
+  /** By the hash of the attestor. */
+  trusts: Cache<KeylessTrust>
+  /** Epoch milliseconds. */
+  now: () => number
   kms: KmsKeys
   signal: AbortSignal
 }
 
 /** The check for one attestor in one request. */
 export function createCheck(attestor: Attestor, sources: KeySources): Check {
-  const { key: source, hash, hashAlgorithm } = attestor
   return async (content) => {
     try {
-      return 'kms' in source
-        ? await checkWithKms(content, source.kms, hashAlgorithm, sources)
-        : await checkWith(await importOnce(sources.keys, hash, source.data), content, hashAlgorithm)
+      return attestor.kind === 'cosign-key'
+        ? await checkByKey(content, attestor, sources)
+        : await checkByIdentity(content, attestor, sources)
     } catch (thrown) {
-      const error = toAdmissionError(thrown, `key of attestor ${attestor.name}`)
+      const part = attestor.kind === 'cosign-key' ? 'key of attestor' : 'attestor'
+      const error = toAdmissionError(thrown, `${part} ${attestor.name}`)
       return { kind: 'no-key', error }
     }
+  }
+}
+
+async function checkByKey(
+  content: SignedContent,
+  { key: source, hash, hashAlgorithm }: CosignKeyAttestor,
+  sources: KeySources,
+): Promise<Checked> {
+  return 'kms' in source
+    ? checkWithKms(content, source.kms, hashAlgorithm, sources)
+    : checkWith(await importOnce(sources.keys, hash, source.data), content, hashAlgorithm)
+}
+
+/** What verifies chains and logs is loaded when the first bundle asks for it. */
+async function checkByIdentity(
+  { bundle }: SignedContent,
+  attestor: CosignKeylessAttestor,
+  sources: KeySources,
+): Promise<Checked> {
+  if (bundle === undefined) {
+    return { kind: 'no', detail: 'keyless signatures are looked for in Sigstore bundles only' }
+  }
+  const { checkKeyless } = await import('./sigstore/check.ts')
+  const verdict = await checkKeyless(bundle, attestor, sources)
+  switch (verdict.status) {
+    case 'verified':
+      return { kind: 'yes', signer: verdict.signer, detail: 'signature, identity and logs verify' }
+    case 'rejected':
+      return { kind: 'no', detail: verdict.reason }
+    case 'inconclusive':
+      return { kind: 'no-key', error: verdict.error }
   }
 }
 
@@ -56,7 +97,7 @@ async function checkWith(
   key: VerifyingKey,
   { message, signature }: SignedContent,
   hashAlgorithm: HashAlgorithm | undefined,
-): Promise<Checked> {
+): Promise<CheckedByKey> {
   const algorithm = await key.verify(message, signature, hashAlgorithm)
   if (algorithm === undefined) {
     return { kind: 'no', detail: `signature is not by this ${key.name} key` }

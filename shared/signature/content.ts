@@ -4,6 +4,7 @@ import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../json.ts'
 import { MAX_SIGNATURE_BYTES } from '../limits.ts'
 import { maxValuesOf } from '../registry/json-object.ts'
 import type { Descriptor, Repository } from '../registry/types.ts'
+import type { Artifact } from './sigstore/types.ts'
 
 /** The image a signature has to be about: where it is and its digest, settled once per request. */
 export interface Subject {
@@ -16,6 +17,15 @@ export interface Subject {
 export interface SignedContent {
   message: Bytes
   signature: Bytes
+  /** The Sigstore bundle it is from, for attestors that are no key. */
+  bundle?: SignedBundle
+}
+
+/** A Sigstore bundle about an image. */
+export interface SignedBundle {
+  json: Bytes
+  /** What it has to be about: the image's digest for a statement, its manifest for a message signature. */
+  artifact: Artifact
 }
 
 /** A signature found beside an image and not read yet. */

@@ -1,11 +1,12 @@
 import type { AdmissionError } from '../errors.ts'
 import type { ImageReference } from '../image/types.ts'
 import type { RegistrySession, ResolvedImage } from '../registry/types.ts'
+import type { Identity } from './sigstore/types.ts'
 
 export type HashAlgorithm = 'sha256' | 'sha384' | 'sha512'
 
-/** An attestor of a policy, resolved and serialisable. Later kinds (keyless, certificate, notary) join this union. */
-export type Attestor = CosignKeyAttestor
+/** An attestor of a policy, resolved and serialisable. Later kinds (certificate, notary) join this union. */
+export type Attestor = CosignKeyAttestor | CosignKeylessAttestor
 
 /** `attestors[].cosign.key` with the transparency log switched off (`ctlog.insecureIgnoreTlog: true`). */
 export interface CosignKeyAttestor {
@@ -14,6 +15,17 @@ export interface CosignKeyAttestor {
   /** PEM public key, or an `awskms://` reference. */
   key: { data: string } | { kms: string }
   hashAlgorithm?: HashAlgorithm
+  /** SHA-256 hex of everything above but the name: part of cache keys. */
+  hash: string
+}
+
+/** `attestors[].cosign.keyless` with the trusted root in the policy: bundles by one of these identities. */
+export interface CosignKeylessAttestor {
+  kind: 'cosign-keyless'
+  name: string
+  identities: readonly Identity[]
+  /** JSON of the trusted root. */
+  trustedRoot: string
   /** SHA-256 hex of everything above but the name: part of cache keys. */
   hash: string
 }

@@ -11,6 +11,7 @@ import { findTagSignatures, signatureTag } from './cosign.ts'
 import { examineLayout, type LayoutResult } from './examine.ts'
 import type { VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
+import type { KeylessTrust } from './sigstore/check.ts'
 import type { Attestor, Candidate, Verification, Verifier } from './types.ts'
 
 export interface VerifierOptions {
@@ -31,6 +32,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const { kms, now, thorough = false } = options
   const verdicts = options.cache ?? new Cache<Verification>()
   const keys = new Cache<VerifyingKey>()
+  const trusts = new Cache<KeylessTrust>()
   return {
     get kmsCalls() {
       return kms.calls
@@ -45,7 +47,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const id = idOf(subject, attestor, cluster)
       const known = verdicts.get(id, now())
       if (known !== undefined) return known
-      const check = createCheck(attestor, { keys, kms, signal })
+      const check = createCheck(attestor, { keys, trusts, kms, now, signal })
       const verification = await examine(subject, registry, check, thorough).catch(couldNotTell)
       keep(verdicts, id, verification, now())
       return verification

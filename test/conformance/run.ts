@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { runCelKubernetes, runCelSpec, type SuiteResult } from './cel.ts'
+import { runSigstoreBundles } from './signatures.ts'
 
 // Runs every suite over a folder of cases: `--cases DIR`, else ../shared/cases. One line per suite; exit 1 on any failure that is not a
 // recorded deviation and on any recorded deviation that passes; exit 2 where there are no cases.
@@ -7,6 +8,7 @@ import { runCelKubernetes, runCelSpec, type SuiteResult } from './cel.ts'
 const SUITES: Readonly<Record<string, (casesDir: string) => Promise<SuiteResult>>> = {
   'cel/kubernetes.json': runCelKubernetes,
   'cel/spec.json': runCelSpec,
+  'signatures/sigstore-bundles': runSigstoreBundles,
 }
 /** Failures printed per suite; the count is always whole. */
 const MAX_PRINTED = 20
@@ -27,7 +29,7 @@ process.exitCode = failed === 0 ? 0 : 1
 
 function print(name: string, { passed, failed, known, skipped, failures }: SuiteResult): void {
   console.log(
-    `${name.padEnd(22)} ${passed} passed, ${failed} failed, ${known} known deviations, ${skipped} skipped`,
+    `${name.padEnd(28)} ${passed} passed, ${failed} failed, ${known} known deviations, ${skipped} skipped`,
   )
   for (const { id, expected, got } of failures.slice(0, MAX_PRINTED)) {
     console.log(`  ${id}\n    expected ${expected}\n    got      ${got}`)

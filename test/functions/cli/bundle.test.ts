@@ -7,6 +7,9 @@ import { type BundleReport, bundleFunctions } from '#functions/cli/bundle.ts'
 import { compareCel } from '#functions/cli/cel-bundle.ts'
 import { parseConfig } from '#functions/config.ts'
 import { createDeployment } from '#functions/deployment.ts'
+import { loadPolicies } from '#shared/policy/load.ts'
+import { ISSUER, SigstoreWorld, SUBJECT } from '#test/fakes/sigstore.ts'
+import { keyPair, pemOf } from '#test/shared/signature/setup.ts'
 import { hashOf } from '../../contract/review.ts'
 
 describe('bundleFunctions', () => {
@@ -57,6 +60,41 @@ describe('bundleFunctions', () => {
     expect(report.totalBytes).toBeGreaterThan(report.ownBytes)
     expect((await readFile(report.entry, 'utf8')).includes('TrentService')).toBe(false)
   })
+
+  test.each([
+    { name: 'lambda/validate', attestors: 'keyless', has: true, says: '' },
+    { name: 'lambda/validate', attestors: 'none', has: false, says: 'without keyless attestors' },
+    { name: 'worker', attestors: 'keyless', has: false, says: 'Workers do not verify keyless' },
+  ] as const)(
+    '$name with $attestors holds what verifies them: $has',
+    async ({ name, attestors, has, says }) => {
+      const config = parseConfig({
+        policies: 'policies',
+        endpoint: 'https://admission.example.com',
+        outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
+        clusters: [{ name: 'prod', tokens: [hashOf('x')] }],
+      })
+      const { policies } = await loadPolicies([
+        {
+          name: 'policy.json',
+          text: JSON.stringify(keylessPolicy(attestors === 'keyless')),
+        },
+      ])
+      const deployment = await createDeployment(config, policies)
+      const [report] = await bundleFunctions({ deployment, outDir: folder, names: [name] })
+      const dir = path.dirname(report!.entry)
+      const names = (await readdir(dir)).filter((file) => file.endsWith('.mjs'))
+      const texts = await Promise.all(names.map((file) => readFile(path.join(dir, file), 'utf8')))
+      const whole = texts.join('\n')
+      expect(policies).toHaveLength(1)
+      expect(whole.includes('TLOG_INCLUSION_PROOF_ERROR')).toBe(has)
+      expect(whole.includes(says)).toBe(true)
+      expect((await readFile(report!.entry, 'utf8')).includes('TLOG_INCLUSION_PROOF_ERROR')).toBe(
+        false,
+      )
+      expect(compare(report!).over).toEqual([])
+    },
+  )
 })
 
 describe('compare', () => {
@@ -101,3 +139,24 @@ describe('compareCel', () => {
     expect(compareCel(measured).over).toEqual(over)
   })
 })
+
+function keylessPolicy(isKeyless: boolean): object {
+  const trustedRoot = { value: JSON.stringify(new SigstoreWorld().trustedRoot()) }
+  const cosign = isKeyless
+    ? { keyless: { identities: [{ issuer: ISSUER, subject: SUBJECT }] }, trustedRoot }
+    : { key: { data: pemOf(keyPair('P-256').publicKey) }, ctlog: { insecureIgnoreTlog: true } }
+  return {
+    apiVersion: 'policies.kyverno.io/v1',
+    kind: 'ImageValidatingPolicy',
+    metadata: { name: 'signed' },
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+        ],
+      },
+      attestors: [{ name: 'a', cosign }],
+      validations: [{ expression: 'true' }],
+    },
+  }
+}

@@ -3,7 +3,7 @@ import { faultList, printError } from '#functions/cli/output.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { countersign } from './harness.ts'
 
-const COMMANDS = ['demo', 'dev', 'build', 'verify', 'cel', 'tokens']
+const COMMANDS = ['demo', 'dev', 'build', 'verify', 'cel', 'verify-bundle', 'tokens']
 
 describe('countersign --help', () => {
   test('lists every command', async () => {

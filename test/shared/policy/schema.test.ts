@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { SigstoreWorld } from '#test/fakes/sigstore.ts'
 import { keyAttestor, load, PEM, POD_RULE, policyDocument, said } from './documents.ts'
 
 const NEEDS_RULE = 'Required value: a matchConstraints with at least one resource rule is required'
@@ -10,6 +11,12 @@ function withRule(changes: object) {
 }
 
 const RULE = 'spec.matchConstraints.resourceRules[0]'
+
+const ROOT = JSON.stringify(new SigstoreWorld().trustedRoot())
+const IDENTITY = { issuer: 'https://issuer.example.com', subject: 'https://ci.example.com/x' }
+const keyless = (fields: object, value = ROOT) => ({
+  attestors: [{ name: 'a', cosign: { keyless: fields, trustedRoot: { value } } }],
+})
 
 describe('a spec that is wrong', () => {
   test.each<{ spec: object; path: string; message: string }>([
@@ -366,6 +373,54 @@ describe('a spec that is wrong', () => {
         'Required value: cosign verifier needs to have one key, keyless or certificate fields set',
     },
     {
+      spec: {
+        attestors: [{ name: 'a', cosign: { keyless: {}, trustedRoot: { value: ROOT } } }],
+      },
+      path: 'spec.attestors[0].cosign.keyless.identities',
+      message: 'Required value',
+    },
+    {
+      spec: keyless({ identities: [] }),
+      path: 'spec.attestors[0].cosign.keyless.identities',
+      message: 'Required value: at least one identity',
+    },
+    {
+      spec: keyless({ identities: [{ subject: 's' }] }),
+      path: 'spec.attestors[0].cosign.keyless.identities[0]',
+      message: 'Invalid value: exactly one of issuer and issuerRegExp must be set',
+    },
+    {
+      spec: keyless({ identities: [{ issuer: 'i', subject: 's', subjectRegExp: 's' }] }),
+      path: 'spec.attestors[0].cosign.keyless.identities[0]',
+      message: 'Invalid value: exactly one of subject and subjectRegExp must be set',
+    },
+    {
+      spec: keyless({ identities: [{ issuer: 'i', subjectRegExp: '(?=a)' }] }),
+      path: 'spec.attestors[0].cosign.keyless.identities',
+      message: 'identity: subjectRegExp is not RE2',
+    },
+    {
+      spec: keyless({ identities: [IDENTITY] }, '{}'),
+      path: 'spec.attestors[0].cosign.trustedRoot.value',
+      message: 'trusted root: no trusted root of version 0.1 or 0.2',
+    },
+    {
+      spec: {
+        attestors: [
+          {
+            name: 'a',
+            cosign: {
+              key: { data: PEM },
+              keyless: { identities: [IDENTITY] },
+              trustedRoot: { value: ROOT },
+            },
+          },
+        ],
+      },
+      path: 'spec.attestors[0].cosign',
+      message: 'Invalid value: key and keyless are set, only one may be',
+    },
+    {
       spec: { attestors: [keyAttestor('a', {})] },
       path: 'spec.attestors[0].cosign.key',
       message: 'Required value: one of data and kms must be set',
@@ -504,6 +559,12 @@ describe('what is not supported is refused, never ignored', () => {
     ],
   })
   const at = (field: string) => `spec.attestors[0].cosign.${field}`
+  const KEYLESS = {
+    key: undefined,
+    ctlog: undefined,
+    keyless: { identities: [IDENTITY] },
+    trustedRoot: { value: ROOT },
+  }
 
   test.each<{ spec: object; path: string; message: string }>([
     { spec: cosign({ ctlog: undefined }), path: at('ctlog.insecureIgnoreTlog'), message: LOG },
@@ -551,17 +612,55 @@ describe('what is not supported is refused, never ignored', () => {
     {
       spec: cosign({ trustedRoot: { value: '{}' } }),
       path: at('trustedRoot'),
-      message: 'trusted roots are not supported yet',
+      message: 'trusted roots are supported for keyless attestors only',
     },
     {
-      spec: cosign({ keyless: {} }),
+      spec: cosign({ ...KEYLESS, trustedRoot: undefined }),
       path: at('keyless'),
-      message: 'keyless signatures are not supported yet',
+      message:
+        'keyless signatures are verified against a trusted root in the policy only; set trustedRoot.value',
     },
     {
-      spec: cosign({ key: undefined, keyless: { identities: [] } }),
+      spec: cosign({ ...KEYLESS, trustedRoot: { value: '' } }),
       path: at('keyless'),
-      message: 'keyless signatures are not supported yet',
+      message:
+        'keyless signatures are verified against a trusted root in the policy only; set trustedRoot.value',
+    },
+    {
+      spec: cosign({ ...KEYLESS, trustedRoot: { value: ROOT, expression: 'x' } }),
+      path: at('trustedRoot.expression'),
+      message: 'trusted roots given by an expression are not supported yet',
+    },
+    {
+      spec: cosign({ ...KEYLESS, ctlog: { insecureIgnoreTlog: true } }),
+      path: at('ctlog.insecureIgnoreTlog'),
+      message: 'keyless signatures without logs are not supported yet; remove insecureIgnoreTlog',
+    },
+    {
+      spec: cosign({ ...KEYLESS, ctlog: { insecureIgnoreSCT: true } }),
+      path: at('ctlog.insecureIgnoreSCT'),
+      message: 'keyless signatures without logs are not supported yet; remove insecureIgnoreSCT',
+    },
+    {
+      spec: cosign({ ...KEYLESS, keyless: { identities: [IDENTITY], roots: PEM } }),
+      path: at('keyless.roots'),
+      message: 'roots beside trustedRoot are not supported yet',
+    },
+    {
+      spec: cosign({
+        ...KEYLESS,
+        keyless: { identities: [IDENTITY], additionalExtensions: { a: 'b' } },
+      }),
+      path: at('keyless.additionalExtensions'),
+      message: 'certificate extensions are not supported yet',
+    },
+    {
+      spec: cosign({
+        ...KEYLESS,
+        keyless: { identities: [{ ...IDENTITY, subjectExpression: 'x' }] },
+      }),
+      path: at('keyless.identities[0].subjectExpression'),
+      message: 'subjects given by an expression are not supported yet',
     },
     {
       spec: cosign({ key: undefined, certificate: {} }),
@@ -762,6 +861,27 @@ describe('a document that is right', () => {
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
     ])
+  })
+
+  test('with an attestor of identities', async () => {
+    const { policies, faults } = await load([
+      policyDocument(keyless({ identities: [{ ...IDENTITY, subjectRegExp: '' }] })),
+    ])
+    expect(faults).toEqual([])
+    expect(policies[0]?.attestors).toEqual([
+      {
+        kind: 'cosign-keyless',
+        name: 'a',
+        identities: [IDENTITY],
+        trustedRoot: ROOT,
+        hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ])
+    const [other] = (
+      await load([policyDocument(keyless({ identities: [{ ...IDENTITY, issuer: 'x' }] }))])
+    ).policies
+    expect(other?.attestors[0]?.hash).not.toBe(policies[0]?.attestors[0]?.hash)
+    expect(other?.hash).not.toBe(policies[0]?.hash)
   })
 
   test.each(['v1', 'v1beta1', 'v1alpha1'])('of version %s', async (version) => {

@@ -418,7 +418,12 @@ describe('verifyImage', () => {
     const image = await stage.image()
     const other = await stage.image()
     await pushSignatureTag(stage.target, image.descriptor.digest, [await tagLayer(other, ours)])
-    const byKms: Attestor = { ...attestor, key: { kms: 'awskms:///alias/a' }, hash: 'a' }
+    const byKms: Attestor = {
+      kind: 'cosign-key',
+      name: 'release',
+      key: { kms: 'awskms:///alias/a' },
+      hash: 'a',
+    }
     expect((await stage.verify(image, byKms, { kms })).status).toBe('rejected')
     expect(asked).toEqual([])
     await pushReferrer(

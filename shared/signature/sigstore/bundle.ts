@@ -1,0 +1,224 @@
+import { type Bytes, fromBase64, toBase64, toHex } from '../../bytes.ts'
+import type { JsonValue } from '../../json.ts'
+import {
+  MAX_CERTIFICATE_BYTES,
+  MAX_CHAIN_CERTIFICATES,
+  MAX_CHECKPOINT_CHARS,
+  MAX_LOG_ENTRIES,
+  MAX_PAYLOAD_BYTES,
+  MAX_PROOF_HASHES,
+  MAX_TIMESTAMP_BYTES,
+} from '../../limits.ts'
+import { dig, malformed, quote, readJson, readSignature } from '../content.ts'
+import { type Envelope, openEnvelope } from '../dsse.ts'
+import type { HashAlgorithm } from '../types.ts'
+import { readCertificate } from './certificate.ts'
+
+/** A Sigstore bundle, read strictly. Nothing about it is verified. */
+export interface Bundle {
+  /** DER of the signer's certificate, or undefined when it was made with a plain key. */
+  certificate: Bytes | undefined
+  content: { message: MessageSignature } | { envelope: Envelope }
+  entries: readonly LogEntry[]
+  /** RFC 3161 responses. */
+  timestamps: readonly Bytes[]
+}
+
+export interface MessageSignature {
+  signature: Bytes
+  digest: { algorithm: HashAlgorithm; value: Bytes }
+}
+
+/** An entry of a transparency log. */
+export interface LogEntry {
+  kind: string
+  version: string
+  logId: Bytes
+  logIndex: number
+  /** Seconds; trusted only with a promise over it. Zero: none, as in Rekor v2. */
+  integratedTime: number
+  body: Bytes
+  /** The signed entry timestamp. */
+  promise: Bytes | undefined
+  proof: InclusionProof | undefined
+}
+
+export interface InclusionProof {
+  logIndex: number
+  hashes: readonly Bytes[]
+  checkpoint: string
+}
+
+const MEDIA_TYPE =
+  /^application\/vnd\.dev\.sigstore\.bundle(?:\+json;version=(0\.[123])|\.v(0\.3)\+json)$/
+
+/** Hash algorithms by their names in bundles and log entries. */
+const ALGORITHMS: Readonly<Record<string, HashAlgorithm>> = {
+  SHA2_256: 'sha256',
+  SHA2_384: 'sha384',
+  SHA2_512: 'sha512',
+}
+
+/**
+ * The bundle in the JSON, versions 0.1 to 0.3. Throws `SIGNATURE_MALFORMED` or `JSON_INVALID` unless it is strict: known version, strict
+ * base64, one signature, bounded lists, no entry or timestamp twice, and what its version has to hold about every log entry.
+ */
+export function readBundle(bytes: Uint8Array): Bundle {
+  const json = readJson(bytes)
+  const mediaType = dig(json, 'mediaType')
+  const [, named, plain] = MEDIA_TYPE.exec(typeof mediaType === 'string' ? mediaType : '') ?? []
+  const version = named ?? plain
+  if (version === undefined) throw malformed(`bundle has the media type ${quote(mediaType)}`)
+  const material = dig(json, 'verificationMaterial')
+  const entries = list(dig(material, 'tlogEntries'), 'log entries').map((entry) =>
+    readEntry(entry, version),
+  )
+  refuseTwice(
+    entries.map(({ logId, logIndex }) => `${toHex(logId)} ${logIndex}`),
+    'log entry',
+  )
+  const timestamps = list(
+    dig(material, 'timestampVerificationData', 'rfc3161Timestamps'),
+    'timestamps',
+  ).map((each) => base64(dig(each, 'signedTimestamp'), 'timestamp', MAX_TIMESTAMP_BYTES))
+  refuseTwice(timestamps.map(toBase64), 'timestamp')
+  return {
+    certificate: readSigner(material, version),
+    content: readContent(json),
+    entries,
+    timestamps,
+  }
+}
+
+/** In JSON of protocol buffers null is absent. */
+function readContent(json: JsonValue): Bundle['content'] {
+  const message = dig(json, 'messageSignature') ?? undefined
+  const envelope = dig(json, 'dsseEnvelope') ?? undefined
+  if ((message === undefined) === (envelope === undefined)) {
+    throw malformed('bundle holds neither or both of a message signature and a DSSE envelope')
+  }
+  if (envelope !== undefined) return { envelope: openEnvelope(envelope) }
+  return {
+    message: {
+      signature: readSignature(dig(message, 'signature'), 'message signature'),
+      digest: readDigest(dig(message, 'messageDigest'), 'message digest'),
+    },
+  }
+}
+
+/** A digest with its algorithm by the names of Sigstore's messages. Throws `SIGNATURE_MALFORMED`. */
+export function readDigest(
+  value: JsonValue | undefined,
+  what: string,
+): { algorithm: HashAlgorithm; value: Bytes } {
+  const name = dig(value, 'algorithm')
+  if (typeof name !== 'string' || !Object.hasOwn(ALGORITHMS, name)) {
+    throw malformed(`${what} has the algorithm ${quote(name)}, expected SHA2_256, _384 or _512`)
+  }
+  return {
+    algorithm: ALGORITHMS[name] ?? 'sha256',
+    value: base64(dig(value, 'digest'), what, 64),
+  }
+}
+
+function readSigner(material: JsonValue | undefined, version: string): Bytes | undefined {
+  const certificate = dig(material, 'certificate') ?? undefined
+  const chain = dig(material, 'x509CertificateChain') ?? undefined
+  const key = dig(material, 'publicKey') ?? undefined
+  if ([certificate, chain, key].filter((each) => each !== undefined).length !== 1) {
+    throw malformed('bundle names no signer, or several')
+  }
+  if (key !== undefined) return undefined
+  if (certificate !== undefined) return readDer(certificate)
+  if (version === '0.3') throw malformed('bundle of version 0.3 with a certificate chain')
+  const certificates = dig(chain, 'certificates')
+  const all = Array.isArray(certificates) ? certificates : []
+  if (all.length === 0 || all.length > MAX_CHAIN_CERTIFICATES) {
+    throw malformed(
+      `bundle has ${all.length} certificates, expected 1 to ${MAX_CHAIN_CERTIFICATES}`,
+    )
+  }
+  const ders = all.map(readDer)
+  // The roots are the verifier's; a bundle that brings one wants to be its own.
+  if (ders.some((each) => readCertificate(each).isSelfIssued)) {
+    throw malformed('bundle brings a root certificate')
+  }
+  return ders[0]
+}
+
+const readDer = (value: JsonValue | undefined) =>
+  base64(dig(value, 'rawBytes'), 'certificate', MAX_CERTIFICATE_BYTES)
+
+function readEntry(entry: JsonValue, version: string): LogEntry {
+  const promise = dig(entry, 'inclusionPromise', 'signedEntryTimestamp') ?? undefined
+  const proof = dig(entry, 'inclusionProof') ?? undefined
+  if (version === '0.1' && promise === undefined) {
+    throw malformed('log entry without an inclusion promise')
+  }
+  if (version !== '0.1' && proof === undefined) {
+    throw malformed('log entry without an inclusion proof')
+  }
+  const kind = dig(entry, 'kindVersion', 'kind')
+  const kindVersion = dig(entry, 'kindVersion', 'version')
+  if (typeof kind !== 'string' || typeof kindVersion !== 'string') {
+    throw malformed('log entry without a kind')
+  }
+  return {
+    kind,
+    version: kindVersion,
+    logId: base64(dig(entry, 'logId', 'keyId'), 'log id', 64),
+    logIndex: natural(dig(entry, 'logIndex') ?? 0, 'log index'),
+    integratedTime: natural(dig(entry, 'integratedTime') ?? 0, 'integrated time'),
+    body: base64(dig(entry, 'canonicalizedBody'), 'log entry body', 2 * MAX_PAYLOAD_BYTES),
+    promise: promise === undefined ? undefined : readSignature(promise, 'inclusion promise'),
+    proof: proof === undefined ? undefined : readProof(proof),
+  }
+}
+
+function readProof(proof: JsonValue): InclusionProof {
+  const hashes = dig(proof, 'hashes') ?? []
+  if (!Array.isArray(hashes) || hashes.length > MAX_PROOF_HASHES) {
+    throw malformed(`inclusion proof is not a list of at most ${MAX_PROOF_HASHES} hashes`)
+  }
+  const checkpoint = dig(proof, 'checkpoint', 'envelope')
+  if (typeof checkpoint !== 'string' || checkpoint.length > MAX_CHECKPOINT_CHARS) {
+    throw malformed('inclusion proof without a checkpoint')
+  }
+  return {
+    logIndex: natural(dig(proof, 'logIndex') ?? 0, 'log index'),
+    hashes: hashes.map((hash) => base64(hash, 'inclusion proof', 32)),
+    checkpoint,
+  }
+}
+
+/** The bytes of strict base64, at least one. Throws `SIGNATURE_MALFORMED`. */
+export function base64(value: JsonValue | undefined, what: string, maxBytes: number): Bytes {
+  const isText = typeof value === 'string' && value !== '' && value.length <= 2 * maxBytes + 4
+  const bytes = isText ? fromBase64(value) : undefined
+  if (bytes === undefined || bytes.length > maxBytes) {
+    throw malformed(`${what} is not strict base64 of 1 to ${maxBytes} bytes`)
+  }
+  return bytes
+}
+
+/** An int64, which JSON of protocol buffers writes as a text. */
+function natural(value: JsonValue, what: string): number {
+  const text = typeof value === 'number' ? String(value) : value
+  const number = typeof text === 'string' && /^(0|[1-9]\d{0,15})$/.test(text) ? Number(text) : -1
+  if (!Number.isSafeInteger(number) || number < 0) {
+    throw malformed(`${what} is not a number from 0 to ${Number.MAX_SAFE_INTEGER}`)
+  }
+  return number
+}
+
+function list(value: JsonValue | undefined, what: string): readonly JsonValue[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value) || value.length > MAX_LOG_ENTRIES) {
+    throw malformed(`${what} are not a list of at most ${MAX_LOG_ENTRIES}`)
+  }
+  return value
+}
+
+function refuseTwice(ids: readonly string[], what: string): void {
+  if (new Set(ids).size !== ids.length) throw malformed(`bundle holds one ${what} twice`)
+}

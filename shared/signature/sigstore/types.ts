@@ -1,0 +1,53 @@
+import type { Bytes } from '../../bytes.ts'
+import type { AdmissionError } from '../../errors.ts'
+import type { HashAlgorithm } from '../types.ts'
+
+/** Whom a policy trusts: an issuer of identity tokens AND a subject, each exact or as a RegExp. */
+export interface Identity {
+  /** The whole issuer. */
+  issuer?: string
+  /** RE2. As in Go and cosign it may match anywhere in the issuer: write `^…$` for all of it. */
+  issuerRegExp?: string
+  /** The whole of one of the certificate's names. */
+  subject?: string
+  /** RE2. As in Go and cosign it may match anywhere in a name: write `^…$` for all of it. */
+  subjectRegExp?: string
+}
+
+/** How many independent witnesses a signature needs. They belong to the trusted root; a bundle never chooses them. */
+export interface Thresholds {
+  /** Entries of known transparency logs. */
+  logs: number
+  /** Times from a log's promise or from a timestamp authority. Zero: the current time counts when there is none. */
+  times: number
+  /** Signed certificate timestamps. */
+  certificateLogs: number
+}
+
+/** What was signed. A digest is enough for a statement about it; a signature over a message needs its bytes or `verifyDigest`. */
+export type Artifact =
+  | { bytes: Bytes }
+  | {
+      digest: { algorithm: HashAlgorithm; value: Bytes }
+      /** True when the signature is one over a message with this digest. */
+      verifyDigest?: (
+        publicKey: Bytes,
+        algorithm: HashAlgorithm,
+        digest: Bytes,
+        signature: Bytes,
+      ) => boolean
+    }
+
+/** A verdict is a value. `rejected`: we know, no. `inconclusive`: we could not tell. */
+export type BundleVerdict =
+  | {
+      status: 'verified'
+      /** The name and issuer of the certificate, or the fingerprint of the key. */
+      signer: string
+      /** The in-toto statement that was signed, for DSSE. */
+      statement?: Bytes
+      /** Milliseconds: every time the signature was seen at. */
+      times: readonly number[]
+    }
+  | { status: 'rejected'; reason: string }
+  | { status: 'inconclusive'; error: AdmissionError }
