@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { runCelKubernetes, runCelSpec, type SuiteResult } from './cel.ts'
+import { runNotation } from './notation.ts'
 
 // Runs every suite over a folder of cases: `--cases DIR`, else ../shared/cases. One line per suite; exit 1 on any failure that is not a
 // recorded deviation and on any recorded deviation that passes; exit 2 where there are no cases.
@@ -7,6 +8,7 @@ import { runCelKubernetes, runCelSpec, type SuiteResult } from './cel.ts'
 const SUITES: Readonly<Record<string, (casesDir: string) => Promise<SuiteResult>>> = {
   'cel/kubernetes.json': runCelKubernetes,
   'cel/spec.json': runCelSpec,
+  'signatures/notation': runNotation,
 }
 /** Failures printed per suite; the count is always whole. */
 const MAX_PRINTED = 20
