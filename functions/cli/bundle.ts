@@ -129,7 +129,9 @@ function embed(deployment: Deployment): Plugin {
 export function usesKms({ config, policies }: Deployment): boolean {
   return (
     config.outcomes.key.kind === 'kms' ||
-    policies.some(({ attestors }) => attestors.some(({ key }) => 'kms' in key))
+    policies.some(({ attestors }) =>
+      attestors.some((each) => each.kind === 'cosign-key' && 'kms' in each.key),
+    )
   )
 }
 

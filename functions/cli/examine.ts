@@ -105,11 +105,17 @@ function toFinding(
   return {
     ...(policy === undefined ? {} : { policy }),
     attestor: attestor.name,
-    key: 'kms' in attestor.key ? attestor.key.kms : 'PEM',
+    key: keyOf(attestor),
     status,
     detail: detailOf(verification),
     signatures: candidates,
   }
+}
+
+/** Where what is trusted comes from. */
+function keyOf(attestor: Attestor): string {
+  if (attestor.kind === 'notary') return 'certificates'
+  return 'kms' in attestor.key ? attestor.key.kms : 'PEM'
 }
 
 function detailOf(verification: Verification): string {

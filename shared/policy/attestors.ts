@@ -16,11 +16,19 @@ import {
   words,
 } from './shape.ts'
 
-/** What a policy says about one attestor, as far as it is supported: a cosign key without transparency log. */
-export interface AttestorFields {
+/** What a policy says about one attestor, as far as it is supported: a cosign key without transparency log, or Notary certificates. */
+export type AttestorFields = CosignKeyFields | NotaryFields
+
+interface CosignKeyFields {
   name: string
   key: { data?: string; kms?: string }
   hashAlgorithm?: 'sha256' | 'sha384' | 'sha512'
+}
+
+interface NotaryFields {
+  name: string
+  /** PEM bundles. */
+  notary: { certs: string; tsaCerts?: string }
 }
 
 const hashAlgorithm: Shape<string> = (value, path, faults) => {
@@ -106,11 +114,31 @@ const cosign = object(
   },
 )
 
+/** Certificates by value. An empty text is refused where it stands: nothing would ever verify. */
+const certificates = object(
+  {
+    value: optional(text),
+    expression: optional(
+      refused('certificates given by an expression are not supported yet; write value'),
+    ),
+  },
+  (fields, path, faults) => {
+    if (!isSet(fields, 'value') && !isSet(fields, 'expression')) {
+      faults.add(path, 'Required value: certificates in PEM')
+    }
+  },
+)
+
+const notary = object({
+  certs: required(certificates),
+  tsaCerts: optional(certificates),
+})
+
 const entry = object(
   {
     name: required(words),
     cosign: optional(cosign),
-    notary: optional(refusedKind('notary attestors are not supported yet')),
+    notary: optional(notary),
   },
   (fields, path, faults) => {
     const kinds = ['cosign', 'notary'].filter((kind) => isPresent(fields, kind))
@@ -122,6 +150,7 @@ const entry = object(
 /** One entry of `spec.attestors`. Whether its key is one is asked later, where it takes time. */
 export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faults: Faults) => {
   const read = entry(value, path, faults)
+  if (read?.notary !== undefined) return notaryFields(read.name, read.notary)
   const found = read?.cosign?.key
   if (read === undefined || found === undefined) return undefined
   const { data, kms } = found
@@ -136,6 +165,16 @@ export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faul
       ? { hashAlgorithm: algorithm }
       : {}),
   }
+}
+
+function notaryFields(
+  name: string,
+  { certs, tsaCerts }: { certs: { value?: string }; tsaCerts?: { value?: string } },
+): NotaryFields | undefined {
+  // Without a value a fault was added.
+  if (certs.value === undefined) return undefined
+  const tsa = tsaCerts?.value === undefined ? {} : { tsaCerts: tsaCerts.value }
+  return { name, notary: { certs: certs.value, ...tsa } }
 }
 
 function isPresent(fields: Record<string, unknown>, name: string): boolean {

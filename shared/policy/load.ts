@@ -3,8 +3,10 @@ import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
 import { createCosignKeyAttestor } from '../signature/attestor.ts'
 import { resolveKmsKey } from '../signature/kms-reference.ts'
+import { createNotaryAttestor } from '../signature/notary/attestor.ts'
 import type { Attestor } from '../signature/types.ts'
 import { assemble } from './assemble.ts'
+import type { AttestorFields } from './attestors.ts'
 import { compileExpressions } from './compile.ts'
 import {
   type FileFault,
@@ -152,24 +154,24 @@ class Loading {
   /** Keys are checked now, so that a bad one shows before the first image asks for it. */
   async #attestors(spec: PolicySpec, path: Path, faults: Faults): Promise<Attestor[]> {
     const attestors: Attestor[] = []
-    for (const [index, { name, key, hashAlgorithm }] of spec.attestors.entries()) {
-      const field = key.kms === undefined ? 'data' : 'kms'
+    for (const [index, fields] of spec.attestors.entries()) {
       try {
-        if (key.kms !== undefined) this.#resolveKey(key.kms)
-        attestors.push(
-          await createCosignKeyAttestor({
-            name,
-            ...key,
-            ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }),
-          }),
-        )
+        attestors.push(await this.#attestor(fields))
       } catch (error) {
         if (!(error instanceof AdmissionError)) throw error
         const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
-        faults.add([...path, 'attestors', index, 'cosign', 'key', field], error.message, code)
+        faults.add([...path, 'attestors', index, ...materialOf(fields)], error.message, code)
       }
     }
     return attestors
+  }
+
+  async #attestor(fields: AttestorFields): Promise<Attestor> {
+    if ('notary' in fields) return createNotaryAttestor({ name: fields.name, ...fields.notary })
+    const { name, key, hashAlgorithm } = fields
+    if (key.kms !== undefined) this.#resolveKey(key.kms)
+    const hash = hashAlgorithm === undefined ? {} : { hashAlgorithm }
+    return createCosignKeyAttestor({ name, ...key, ...hash })
   }
 
   #resolveKey(reference: string) {
@@ -182,11 +184,12 @@ class Loading {
 
   /** Everything a verdict depends on: another region may hold another key under the same alias. */
   async #hash({ spec }: PolicyDocument, attestors: readonly Attestor[]): Promise<string> {
-    const keys = attestors.map(({ name, hash, key }) => ({
-      name,
-      hash,
-      resolved: 'kms' in key ? { ...this.#resolveKey(key.kms) } : null,
-    }))
+    const keys = attestors.map((attestor) => {
+      const kms =
+        attestor.kind === 'cosign-key' && 'kms' in attestor.key ? attestor.key.kms : undefined
+      const resolved = kms === undefined ? null : { ...this.#resolveKey(kms) }
+      return { name: attestor.name, hash: attestor.hash, resolved }
+    })
     // A spec with its defaults is JSON: it was read from JSON values.
     const content = { version: POLICY_HASH_VERSION, spec: spec as unknown as JsonValue, keys }
     return toHex(await sha256(utf8(canonicalJson(content))))
@@ -237,4 +240,10 @@ function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): b
   const versions = POLICY_VERSIONS.map((served) => `${POLICY_GROUP}/${served}`)
   faults.add([...path, 'apiVersion'], unsupportedValue(apiVersion, versions), 'POLICY_UNSUPPORTED')
   return false
+}
+
+/** Where an attestor's key or certificates stand in it. */
+function materialOf(fields: AttestorFields): Path {
+  if ('notary' in fields) return ['notary']
+  return ['cosign', 'key', fields.key.kms === undefined ? 'data' : 'kms']
 }

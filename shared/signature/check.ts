@@ -4,7 +4,7 @@ import type { SignedContent } from './content.ts'
 import { importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
 import { publicKeyFromPem } from './pem.ts'
-import type { Attestor, HashAlgorithm } from './types.ts'
+import type { CosignKeyAttestor, HashAlgorithm } from './types.ts'
 
 /** Finds out whether the attestor made a signature. Never rejects. */
 export type Check = (content: SignedContent) => Promise<Checked>
@@ -23,8 +23,8 @@ export interface KeySources {
   signal: AbortSignal
 }
 
-/** The check for one attestor in one request. */
-export function createCheck(attestor: Attestor, sources: KeySources): Check {
+/** The check for one key attestor in one request. */
+export function createCheck(attestor: CosignKeyAttestor, sources: KeySources): Check {
   const { key: source, hash, hashAlgorithm } = attestor
   return async (content) => {
     try {

@@ -584,9 +584,9 @@ describe('what is not supported is refused, never ignored', () => {
       message: 'KMS reference: gcpkms:// keys are not supported, only awskms://',
     },
     {
-      spec: { attestors: [{ name: 'a', notary: {} }] },
-      path: 'spec.attestors[0].notary',
-      message: 'notary attestors are not supported yet',
+      spec: { attestors: [{ name: 'a', notary: { certs: { expression: '"x"' } } }] },
+      path: 'spec.attestors[0].notary.certs.expression',
+      message: 'certificates given by an expression are not supported yet; write value',
     },
     {
       spec: { attestations: [{ name: 'sbom', intoto: { type: 't' } }] },
