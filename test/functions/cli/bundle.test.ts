@@ -6,7 +6,10 @@ import { compare } from '#functions/cli/budgets.ts'
 import { type BundleReport, bundleFunctions } from '#functions/cli/bundle.ts'
 import { parseConfig } from '#functions/config.ts'
 import { createDeployment } from '#functions/deployment.ts'
+import type { CompiledPolicy } from '#shared/policy/types.ts'
+import { mintRoot, pemOf } from '#test/fakes/pki.ts'
 import { hashOf } from '../../contract/review.ts'
+import { load, policyDocument } from '../../shared/policy/documents.ts'
 
 describe('bundleFunctions', () => {
   let folder: string
@@ -15,14 +18,14 @@ describe('bundleFunctions', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  async function bundle(key: object) {
+  async function bundle(key: object, policies: readonly CompiledPolicy[] = []) {
     const config = parseConfig({
       policies: 'policies',
       endpoint: 'https://admission.example.com',
       outcomes: { key },
       clusters: [{ name: 'prod', tokens: [hashOf('x')] }],
     })
-    const deployment = await createDeployment(config, [])
+    const deployment = await createDeployment(config, policies)
     const [report] = await bundleFunctions({
       deployment,
       outDir: folder,
@@ -38,6 +41,7 @@ describe('bundleFunctions', () => {
       report: report!,
       hasSdk: text.includes('TrentService'),
       hasStub: text.includes('built for a deployment without KMS keys'),
+      hasNotary: text.includes('io.cncf.notary.signingScheme'),
     }
   }
 
@@ -55,6 +59,19 @@ describe('bundleFunctions', () => {
     expect([hasSdk, hasStub]).toEqual([true, false])
     expect(report.totalBytes).toBeGreaterThan(report.ownBytes)
     expect((await readFile(report.entry, 'utf8')).includes('TrentService')).toBe(false)
+  })
+
+  test('holds what reads Notary Project envelopes only for a policy that needs it, and not loaded at the start', async () => {
+    const key = { secrets: [{ id: 'a', env: 'SEAL' }] }
+    const plain = await bundle(key)
+    expect(plain.hasNotary).toBe(false)
+    const notary = { certs: { value: pemOf(mintRoot()) } }
+    const { policies } = await load([policyDocument({ attestors: [{ name: 'a', notary }] })])
+    expect(policies).toHaveLength(1)
+    const { report, hasNotary } = await bundle(key, policies)
+    expect(hasNotary).toBe(true)
+    const more = report.eagerBytes - plain.report.eagerBytes
+    expect(more).toBeLessThan(1000)
   })
 })
 
