@@ -25,13 +25,18 @@ export async function whyNotSigningChain(
   if (leaf === undefined) return 'there is no certificate'
   const fault = whyNotLeaf(leaf) ?? whyNotSigningPurpose(leaf)
   if (fault !== undefined) return fault
-  for (const [index, certificate] of chain.entries()) {
+  for (const [depth, authority] of chain.slice(1).entries()) {
+    const why = whyNotAuthority(authority, depth) ?? whyNotMarked(authority)
+    if (why !== undefined) return why
+  }
+  return whyNotIssued(chain)
+}
+
+/** From the root down: whoever adds certificates of their own to somebody's root is found out by the first signature. */
+async function whyNotIssued(chain: readonly Certificate[]): Promise<string | undefined> {
+  for (const [index, certificate] of [...chain.entries()].reverse()) {
     const issuer = chain[index + 1] ?? certificate
     const name = printName(certificate.subject)
-    if (index > 0) {
-      const why = whyNotAuthority(certificate, index - 1) ?? whyNotMarked(certificate)
-      if (why !== undefined) return why
-    }
     if (issuer !== certificate && (await isIssuedBy(certificate, certificate))) {
       return `${name} is self-signed but not the end of the chain`
     }

@@ -85,6 +85,12 @@ export async function verifyNotary(
   let envelope: NotaryEnvelope
   try {
     envelope = openEnvelope(signature)
+    const stranger = whyNotAnchored(envelope, policy)
+    if (stranger !== undefined && !LOGGED[policy.level].has('authenticity')) {
+      // Known before any signature is checked: anybody can make long chains of slow keys.
+      outcomes.push(outcome('authenticity', 'enforce', { fault: stranger }))
+      return { status: 'rejected', reason: stranger, outcomes }
+    }
     const fault = await whyNotIntegral(envelope, signature.artifact)
     outcomes.push(
       outcome('integrity', 'enforce', fault ? { fault } : { passed: algorithmOf(envelope) }),
@@ -149,18 +155,26 @@ async function whyNotIntegral(
   )
 }
 
-/** One certificate of the chain is in the trust store of the scheme, byte for byte, and the leaf is one of the identities. */
-async function checkAuthenticity({ envelope, policy }: Examination): Promise<Found> {
-  const { certificates, scheme } = envelope
+/** Why no certificate of the chain is in the trust store of the scheme, byte for byte, or undefined when one is. */
+function whyNotAnchored(
+  { certificates, scheme }: NotaryEnvelope,
+  { trustStores }: NotaryPolicy,
+): string | undefined {
   const store = scheme === 'notary.x509' ? 'ca' : 'signingAuthority'
-  const trusted = policy.trustStores[store]
-  const anchor = certificates.find(({ der }) => trusted.some((each) => equal(each.der, der)))
-  if (anchor === undefined) return { fault: `no certificate of the chain is in the ${store} store` }
-  const [leaf] = certificates
-  if (leaf === undefined || !isTrustedIdentity(leaf.subject, policy.trustedIdentities)) {
-    return { fault: `${signerOf(envelope)} is not a trusted identity` }
-  }
-  return { passed: `trusted by ${printName(anchor.subject)}` }
+  const anchored = certificates.some(({ der }) =>
+    trustStores[store].some((each) => equal(each.der, der)),
+  )
+  return anchored ? undefined : `no certificate of the chain is in the ${store} store`
+}
+
+/** The chain is anchored in the trust store and the leaf is one of the identities. */
+async function checkAuthenticity({ envelope, policy }: Examination): Promise<Found> {
+  const fault = whyNotAnchored(envelope, policy)
+  if (fault !== undefined) return { fault }
+  const [leaf] = envelope.certificates
+  return leaf !== undefined && isTrustedIdentity(leaf.subject, policy.trustedIdentities)
+    ? { passed: `${signerOf(envelope)} is trusted` }
+    : { fault: `${signerOf(envelope)} is not a trusted identity` }
 }
 
 /** The certificates were valid when the signature was made, at a time that somebody trusted vouches for. */

@@ -396,7 +396,7 @@ describe('the chain', () => {
     {
       name: 'of another order is refused',
       chain: () => [leaf, root, intermediate],
-      expected: `rejected: ${signer} is not issued by C=US, ST=WA, O=Example, CN=root`,
+      expected: `rejected: the chain ends with ${middle}, which is not self-signed`,
     },
     {
       name: 'with a leaf signed with SHA-1 is refused',
@@ -500,7 +500,8 @@ describe('the chain', () => {
       expected: `rejected: ${middle} has extension 2.5.29.30, not supported`,
     },
   ])('$name', async ({ chain, expected }) => {
-    expect(verdict(await verify({ chain: chain() }))).toBe(expected)
+    const rules = { ca: [root, intermediate] }
+    expect(verdict(await verify({ chain: chain() }, rules))).toBe(expected)
   })
 
   test('longer than its root allows is refused', async () => {
@@ -572,6 +573,16 @@ describe('trust', () => {
     ]
     const identities = ['x509.subject: C=US, ST=WA, O=Example']
     expect(verdict(await verify({ chain }, { identities }))).toMatch(/is not a trusted identity$/)
+  })
+})
+
+test('a chain that nobody trusts is refused before its signatures are checked', async () => {
+  const found = await verify({ touchSignature: true }, { ca: [] })
+  const detail = 'no certificate of the chain is in the ca store'
+  expect(found).toEqual({
+    status: 'rejected',
+    reason: detail,
+    outcomes: [{ check: 'authenticity', action: 'enforce', passed: false, detail }],
   })
 })
 
