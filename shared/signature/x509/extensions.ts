@@ -37,6 +37,8 @@ export interface Extensions {
   /** URLs of CRLs that cover the certificate. */
   crlUrls?: readonly string[]
   ocspUrls?: readonly string[]
+  /** URLs of the issuer's certificate. */
+  issuerUrls?: readonly string[]
   /** Extensions this reader does not act on although a verifier must: critical ones, and name constraints in any case. */
   unhandled: readonly string[]
 }
@@ -100,12 +102,15 @@ const PARSERS: Readonly<Record<string, (value: Bytes, critical: boolean, out: Mu
   },
   '1.3.6.1.5.5.7.1.1': (value, _critical, out) => {
     const descriptions = DerReader.only(value, 'authorityInfoAccess').rest()
-    out.ocspUrls = descriptions.flatMap(({ tag, content }) => {
+    const places = descriptions.map(({ tag, content }) => {
       if (tag !== TAG.sequence) throw malformed('authorityInfoAccess is broken')
       const reader = new DerReader(content, 'authorityInfoAccess')
-      const method = dottedOid(reader.next(TAG.oid).content)
-      return method === '1.3.6.1.5.5.7.48.1' ? urlsIn(reader) : []
+      return { method: dottedOid(reader.next(TAG.oid).content), urls: urlsIn(reader) }
     })
+    const urlsBy = (wanted: string) =>
+      places.flatMap(({ method, urls }) => (method === wanted ? urls : []))
+    out.ocspUrls = urlsBy('1.3.6.1.5.5.7.48.1')
+    out.issuerUrls = urlsBy('1.3.6.1.5.5.7.48.2')
   },
 }
 

@@ -58,6 +58,7 @@ describe('parseCertificate', () => {
       ],
       crlUrls: ['http://crl.test/a'],
       ocspUrls: ['http://ocsp.test/'],
+      issuerUrls: ['http://ca.test/'],
       subjectKeyId: Uint8Array.of(1),
       authorityKeyId: Uint8Array.of(2),
       unhandled: ['1.2.3'],
