@@ -135,21 +135,46 @@ export const MAX_CACHED_CANDIDATES = 10
 export const MAX_SIGNATURE_BYTES = 2 * KIB
 /** A PEM public key of a policy, characters: RSA 8192 takes 1,500. */
 export const MAX_KEY_CHARS = 16 * KIB
+/** Certificates of one chain, envelope or timestamp token: real ones hold two to four (specs/signatures.md 1.6, 15). */
+export const MAX_CERTIFICATES = 10
+/** One certificate, DER bytes: real ones take one to three thousand. */
+export const MAX_CERTIFICATE_BYTES = 16 * KIB
+/** Extensions of one certificate, and attributes of one name: real ones have a dozen. */
+export const MAX_CERTIFICATE_PARTS = 64
+/** Certificates of one trust store: the largest public lists have about 150. */
+export const MAX_TRUSTED_CERTIFICATES = 200
+/** PEM certificates of one trust store, characters. */
+export const MAX_TRUST_STORE_CHARS = MIB
+/** Certificate signatures checked while one chain is looked for: cross-signed certificates would branch without end. */
+export const MAX_CHAIN_CHECKS = 30
+/** A Notary Project envelope, bytes: a full chain and a countersignature take 20 KiB. */
+export const MAX_NOTARY_ENVELOPE_BYTES = MIB
+/** An RFC 3161 timestamp token, DER bytes: real ones take four to eight thousand. */
+export const MAX_TIMESTAMP_BYTES = 64 * KIB
+/** Nesting of a CBOR value, levels: a COSE envelope needs four. */
+export const MAX_CBOR_DEPTH = 8
+/** Items of one CBOR value: a COSE envelope has about forty. */
+export const MAX_CBOR_ITEMS = 500
+/** Nesting of a JWS envelope and of what it carries, levels: four are needed. */
+export const MAX_NOTARY_JSON_DEPTH = 16
+/** Values in one JSON document of a JWS envelope. */
+export const MAX_NOTARY_JSON_VALUES = 1000
+/** Identities of one trust policy, and the characters of one. */
+export const MAX_TRUSTED_IDENTITIES = 100
+export const MAX_IDENTITY_CHARS = 2 * KIB
+/** Notary Project signatures tried for one image, Kyverno's own `MaxSignatureAttempts`. */
+export const MAX_NOTARY_ATTEMPTS = 10
 /** RSA modulus, bits: shorter is breakable, longer only costs time. */
 export const MIN_RSA_BITS = 2048
 export const MAX_RSA_BITS = 8192
 /** Entries of transparency logs, and timestamps, of one Sigstore bundle: what sigstore-go reads at most. */
 export const MAX_LOG_ENTRIES = 32
-/** One certificate, bytes: those of Fulcio take 2 KiB. */
-export const MAX_CERTIFICATE_BYTES = 32 * KIB
 /** Certificates of one chain. */
 export const MAX_CHAIN_CERTIFICATES = 10
 /** Hashes of an inclusion proof: a log of 2^63 entries has 63. */
 export const MAX_PROOF_HASHES = 64
 /** A log's signed checkpoint, characters: a hundred witnesses take 20 KiB. */
 export const MAX_CHECKPOINT_CHARS = 64 * KIB
-/** One RFC 3161 timestamp with its certificates, bytes. */
-export const MAX_TIMESTAMP_BYTES = 64 * KIB
 /** A Sigstore trusted root, bytes: the public one takes 7 KiB. */
 export const MAX_TRUSTED_ROOT_BYTES = MIB
 /** A KMS reference, characters: the longest ARN KMS documents, plus scheme and endpoint. */

@@ -39,8 +39,12 @@ const ENTRIES: Readonly<Record<BundleName, string>> = {
   worker: 'worker.ts',
 }
 const KMS_CLIENT = '@aws-sdk/client-kms'
+/** As `signature/verify.ts` imports it. */
+const NOTARY_MODULE = './notary/image.ts'
 /** What esbuild calls the virtual module. */
 const DEPLOYMENT_MODULE = 'countersign:deployment'
+/** Where stubs stand for modules that a deployment never asks for. */
+const UNNEEDED = 'countersign-unneeded'
 
 const ROOT = packageRoot()
 
@@ -103,9 +107,17 @@ const WORKER: Target = {
   external: ['node:*', 'cloudflare:*'],
 }
 
-/** Puts the deployment in, and leaves the KMS client out where nothing in it names a KMS key. */
+/** Modules that are loaded when first needed, by the specifier they are imported with, and what a deployment lacks that needs none. */
+function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
+  const unneeded = new Map<string, string>()
+  if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
+  if (!usesNotary(deployment)) unneeded.set(NOTARY_MODULE, 'notary attestors')
+  return unneeded
+}
+
+/** Puts the deployment in, and leaves out what nothing in it can ever ask for: the KMS client, Notary Project envelopes. */
 function embed(deployment: Deployment): Plugin {
-  const needsKms = usesKms(deployment)
+  const unneeded = unneededModules(deployment)
   return {
     name: 'countersign',
     setup({ onResolve, onLoad }) {
@@ -117,13 +129,12 @@ function embed(deployment: Deployment): Plugin {
         contents: `export const text = ${JSON.stringify(formatDeployment(deployment))}`,
         loader: 'js',
       }))
-      if (needsKms) return
-      onResolve({ filter: new RegExp(`^${KMS_CLIENT}$`) }, () => ({
-        path: 'no-kms',
-        namespace: 'countersign',
-      }))
-      onLoad({ filter: /^no-kms$/, namespace: 'countersign' }, () => ({
-        contents: "throw new Error('this bundle was built for a deployment without KMS keys')",
+      onResolve({ filter: /./ }, ({ path: specifier }) => {
+        const lacking = unneeded.get(specifier)
+        return lacking === undefined ? undefined : { path: lacking, namespace: UNNEEDED }
+      })
+      onLoad({ filter: /./, namespace: UNNEEDED }, ({ path: lacking }) => ({
+        contents: `throw new Error('this bundle was built for a deployment without ${lacking}')`,
         loader: 'js',
       }))
     },
@@ -165,6 +176,11 @@ export function usesKms({ config, policies }: Deployment): boolean {
       attestors.some((attestor) => attestor.kind === 'cosign-key' && 'kms' in attestor.key),
     )
   )
+}
+
+/** True when an attestor of any policy verifies Notary Project signatures. */
+function usesNotary({ policies }: Deployment): boolean {
+  return policies.some(({ attestors }) => attestors.some(({ kind }) => kind === 'notary'))
 }
 
 /** Puts `worker-crypto.ts` in the place of `node:crypto`, for whatever a dependency of a Worker does with it. */

@@ -105,15 +105,17 @@ function toFinding(
   return {
     ...(policy === undefined ? {} : { policy }),
     attestor: attestor.name,
-    key: sourceOf(attestor),
+    key: keyOf(attestor),
     status,
     detail: detailOf(verification),
     signatures: candidates,
   }
 }
 
-function sourceOf(attestor: Attestor): string {
+/** Where what is trusted comes from. */
+function keyOf(attestor: Attestor): string {
   if (attestor.kind === 'cosign-keyless') return 'keyless'
+  if (attestor.kind === 'notary') return 'certificates'
   return 'kms' in attestor.key ? attestor.key.kms : 'PEM'
 }
 

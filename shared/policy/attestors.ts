@@ -20,7 +20,7 @@ import {
 } from './shape.ts'
 
 /** What a policy says about one attestor, as far as it is supported. */
-export type AttestorFields = KeyAttestorFields | KeylessAttestorFields
+export type AttestorFields = KeyAttestorFields | KeylessAttestorFields | NotaryFields
 
 /** Identities whose bundles count, against a trusted root that the policy holds. */
 export interface KeylessAttestorFields {
@@ -35,6 +35,12 @@ export interface KeyAttestorFields {
   name: string
   key: { data?: string; kms?: string }
   hashAlgorithm?: 'sha256' | 'sha384' | 'sha512'
+}
+
+interface NotaryFields {
+  name: string
+  /** PEM bundles. */
+  notary: { certs: string; tsaCerts?: string }
 }
 
 const hashAlgorithm: Shape<string> = (value, path, faults) => {
@@ -178,11 +184,31 @@ const cosign = object(
   },
 )
 
+/** Certificates by value. An empty text is refused where it stands: nothing would ever verify. */
+const certificates = object(
+  {
+    value: optional(text),
+    expression: optional(
+      refused('certificates given by an expression are not supported yet; write value'),
+    ),
+  },
+  (fields, path, faults) => {
+    if (!isSet(fields, 'value') && !isSet(fields, 'expression')) {
+      faults.add(path, 'Required value: certificates in PEM')
+    }
+  },
+)
+
+const notary = object({
+  certs: required(certificates),
+  tsaCerts: optional(certificates),
+})
+
 const entry = object(
   {
     name: required(words),
     cosign: optional(cosign),
-    notary: optional(refusedKind('notary attestors are not supported yet')),
+    notary: optional(notary),
   },
   (fields, path, faults) => {
     const kinds = ['cosign', 'notary'].filter((kind) => isPresent(fields, kind))
@@ -198,6 +224,7 @@ export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faul
   if (read !== undefined && identities !== undefined) {
     return { name: read.name, keyless: identities, trustedRoot: root?.value ?? '' }
   }
+  if (read?.notary !== undefined) return notaryFields(read.name, read.notary)
   const found = read?.cosign?.key
   if (read === undefined || found === undefined) return undefined
   const { data, kms } = found
@@ -212,6 +239,16 @@ export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faul
       ? { hashAlgorithm: algorithm }
       : {}),
   }
+}
+
+function notaryFields(
+  name: string,
+  { certs, tsaCerts }: { certs: { value?: string }; tsaCerts?: { value?: string } },
+): NotaryFields | undefined {
+  // Without a value a fault was added.
+  if (certs.value === undefined) return undefined
+  const tsa = tsaCerts?.value === undefined ? {} : { tsaCerts: tsaCerts.value }
+  return { name, notary: { certs: certs.value, ...tsa } }
 }
 
 function isPresent(fields: Record<string, unknown>, name: string): boolean {

@@ -3,10 +3,11 @@ import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
 import { createCosignKeyAttestor } from '../signature/attestor.ts'
 import { resolveKmsKey } from '../signature/kms-reference.ts'
+import { createNotaryAttestor } from '../signature/notary/attestor.ts'
 import { createKeylessAttestor } from '../signature/sigstore/attestor.ts'
 import type { Attestor } from '../signature/types.ts'
 import { assemble } from './assemble.ts'
-import type { KeylessAttestorFields } from './attestors.ts'
+import type { AttestorFields } from './attestors.ts'
 import { compileExpressions } from './compile.ts'
 import {
   type FileFault,
@@ -155,30 +156,28 @@ class Loading {
   async #attestors(spec: PolicySpec, path: Path, faults: Faults): Promise<Attestor[]> {
     const attestors: Attestor[] = []
     for (const [index, fields] of spec.attestors.entries()) {
-      const at = [...path, 'attestors', index, 'cosign']
-      if ('keyless' in fields) {
-        const attestor = await keylessAttestor(fields, at, faults)
-        if (attestor !== undefined) attestors.push(attestor)
-        continue
-      }
-      const { name, key, hashAlgorithm } = fields
-      const field = key.kms === undefined ? 'data' : 'kms'
       try {
-        if (key.kms !== undefined) this.#resolveKey(key.kms)
-        attestors.push(
-          await createCosignKeyAttestor({
-            name,
-            ...key,
-            ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }),
-          }),
-        )
+        attestors.push(await this.#attestor(fields))
       } catch (error) {
         if (!(error instanceof AdmissionError)) throw error
         const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
-        faults.add([...at, 'key', field], error.message, code)
+        const at = [...path, 'attestors', index, ...materialOf(fields, error)]
+        faults.add(at, error.message, code)
       }
     }
     return attestors
+  }
+
+  async #attestor(fields: AttestorFields): Promise<Attestor> {
+    if ('notary' in fields) return createNotaryAttestor({ name: fields.name, ...fields.notary })
+    if ('keyless' in fields) {
+      const { name, keyless, trustedRoot } = fields
+      return createKeylessAttestor({ name, identities: keyless.identities, trustedRoot })
+    }
+    const { name, key, hashAlgorithm } = fields
+    if (key.kms !== undefined) this.#resolveKey(key.kms)
+    const hash = hashAlgorithm === undefined ? {} : { hashAlgorithm }
+    return createCosignKeyAttestor({ name, ...key, ...hash })
   }
 
   #resolveKey(reference: string) {
@@ -191,14 +190,12 @@ class Loading {
 
   /** Everything a verdict depends on: another region may hold another key under the same alias. */
   async #hash({ spec }: PolicyDocument, attestors: readonly Attestor[]): Promise<string> {
-    const keys = attestors.map((attestor) => ({
-      name: attestor.name,
-      hash: attestor.hash,
-      resolved:
-        attestor.kind === 'cosign-key' && 'kms' in attestor.key
-          ? { ...this.#resolveKey(attestor.key.kms) }
-          : null,
-    }))
+    const keys = attestors.map((attestor) => {
+      const kms =
+        attestor.kind === 'cosign-key' && 'kms' in attestor.key ? attestor.key.kms : undefined
+      const resolved = kms === undefined ? null : { ...this.#resolveKey(kms) }
+      return { name: attestor.name, hash: attestor.hash, resolved }
+    })
     // A spec with its defaults is JSON: it was read from JSON values.
     const content = { version: POLICY_HASH_VERSION, spec: spec as unknown as JsonValue, keys }
     return toHex(await sha256(utf8(canonicalJson(content))))
@@ -251,17 +248,12 @@ function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): b
   return false
 }
 
-async function keylessAttestor(
-  { name, keyless, trustedRoot }: KeylessAttestorFields,
-  path: Path,
-  faults: Faults,
-): Promise<Attestor | undefined> {
-  try {
-    return await createKeylessAttestor({ name, identities: keyless.identities, trustedRoot })
-  } catch (error) {
-    if (!(error instanceof AdmissionError)) throw error
-    const field =
-      error.code === 'CONFIG_INVALID' ? ['trustedRoot', 'value'] : ['keyless', 'identities']
-    return faults.add([...path, ...field], error.message)
+/** Where what is wrong with an attestor's key, trusted root or certificates stands in it. */
+function materialOf(fields: AttestorFields, error: AdmissionError): Path {
+  if ('notary' in fields) return ['notary']
+  if ('keyless' in fields) {
+    const isRoot = error.code === 'CONFIG_INVALID'
+    return isRoot ? ['cosign', 'trustedRoot', 'value'] : ['cosign', 'keyless', 'identities']
   }
+  return ['cosign', 'key', fields.key.kms === undefined ? 'data' : 'kms']
 }

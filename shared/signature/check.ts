@@ -5,7 +5,7 @@ import { importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from '
 import type { KmsKeys } from './kms.ts'
 import { publicKeyFromPem } from './pem.ts'
 import type { KeylessTrust } from './sigstore/check.ts'
-import type { Attestor, CosignKeyAttestor, CosignKeylessAttestor, HashAlgorithm } from './types.ts'
+import type { CosignKeyAttestor, CosignKeylessAttestor, HashAlgorithm } from './types.ts'
 
 /** Finds out whether the attestor made a signature. Never rejects. */
 export type Check = (content: SignedContent) => Promise<Checked>
@@ -33,8 +33,11 @@ export interface KeySources {
   signal: AbortSignal
 }
 
-/** The check for one attestor in one request. */
-export function createCheck(attestor: Attestor, sources: KeySources): Check {
+/** The check for one cosign attestor in one request. */
+export function createCheck(
+  attestor: CosignKeyAttestor | CosignKeylessAttestor,
+  sources: KeySources,
+): Check {
   return async (content) => {
     try {
       return attestor.kind === 'cosign-key'

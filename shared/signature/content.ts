@@ -28,20 +28,20 @@ export interface SignedBundle {
   artifact: Artifact
 }
 
-/** A signature found beside an image and not read yet. */
-export interface FoundSignature {
+/** A signature found beside an image and not read yet. `Content` is what a check of its kind takes. */
+export interface FoundSignature<Content = SignedContent> {
   /** `sha256:… layer 2`. */
   location: string
   /**
    * What was signed, once everything it says has been compared with the image; undefined when this turns out to be
    * another kind of artifact. Throws AdmissionError; `isContentFault` tells a "no" from "could not tell".
    */
-  read(): Promise<SignedContent | undefined>
+  read(): Promise<Content | undefined>
 }
 
 /** What one layout holds for an image. */
-export interface FoundSignatures {
-  signatures: readonly FoundSignature[]
+export interface FoundSignatures<Content = SignedContent> {
+  signatures: readonly FoundSignature<Content>[]
   /** How many more there are beyond the bound, at least. */
   omitted: number
 }

@@ -1,18 +1,24 @@
-import type { Bytes } from '../bytes.ts'
+import { type Bytes, concat } from '../bytes.ts'
 
 /** ASN.1 tags this folder reads. */
 export const TAG = {
+  boolean: 0x01,
   integer: 0x02,
   bitString: 0x03,
+  octetString: 0x04,
   null: 0x05,
   oid: 0x06,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
   sequence: 0x30,
+  set: 0x31,
 } as const
 
-/** One DER element: its tag and content. */
+/** One DER element: its tag, its content, and the whole of it as it was received. */
 export interface DerElement {
   tag: number
   content: Bytes
+  whole: Bytes
 }
 
 /**
@@ -26,7 +32,8 @@ export function readDer(bytes: Bytes): readonly DerElement[] | undefined {
     const head = readHead(bytes, at)
     if (head === undefined || head.start + head.length > bytes.length) return undefined
     const end = head.start + head.length
-    elements.push({ tag: head.tag, content: bytes.subarray(head.start, end) })
+    const [content, whole] = [bytes.subarray(head.start, end), bytes.subarray(at, end)]
+    elements.push({ tag: head.tag, content, whole })
     at = end
   }
   return elements
@@ -65,6 +72,29 @@ export function ecdsaSignatureToRaw(der: Bytes, scalarBytes: number): Bytes | un
     raw.set(value, (index + 1) * scalarBytes - value.length)
   }
   return raw
+}
+
+/**
+ * The DER form of an ECDSA signature given as `r || s`, or undefined unless it is exactly two scalars long. The other way round than
+ * `ecdsaSignatureToRaw`: JOSE and COSE write the raw form.
+ */
+export function ecdsaSignatureToDer(raw: Bytes, scalarBytes: number): Bytes | undefined {
+  if (raw.length !== 2 * scalarBytes) return undefined
+  const scalars = concat(
+    encodeInteger(raw.subarray(0, scalarBytes)),
+    encodeInteger(raw.subarray(scalarBytes)),
+  )
+  const head = scalars.length < 0x80 ? [scalars.length] : [0x81, scalars.length]
+  return concat(Uint8Array.of(TAG.sequence, ...head), scalars)
+}
+
+/** A DER INTEGER of at most 127 bytes in its shortest form. */
+function encodeInteger(scalar: Bytes): Bytes {
+  let start = 0
+  while (start < scalar.length - 1 && scalar[start] === 0) start++
+  const digits = scalar.subarray(start)
+  const sign = (digits[0] ?? 0) >= 0x80 ? [0] : []
+  return concat(Uint8Array.of(TAG.integer, digits.length + sign.length, ...sign), digits)
 }
 
 function readHead(

@@ -1,6 +1,5 @@
 import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { MAX_SIGNATURE_ATTEMPTS, SIGNATURE_BATCH } from '../limits.ts'
-import type { Check, Checked } from './check.ts'
 import { type FoundSignature, type FoundSignatures, isContentFault } from './content.ts'
 import type { Candidate } from './types.ts'
 
@@ -14,40 +13,56 @@ export interface LayoutResult {
   omitted: number
 }
 
+/** What a check says about one signature. */
+export type Checked =
+  | { kind: 'yes'; signer: string; detail: string }
+  | { kind: 'no'; detail: string }
+  /** Nobody can be asked; trying further signatures would only wait again. */
+  | { kind: 'no-key'; error: AdmissionError }
+
+/** One place where signatures of a kind may be, and how to look at them. */
+export interface Layout<Content> {
+  source: Candidate['source']
+  /** For people: `referrers of sha256:…`. */
+  where: string
+  find(): Promise<FoundSignatures<Content>>
+  check(content: Content): Promise<Checked>
+  /** Signatures checked at most; `MAX_SIGNATURE_ATTEMPTS` by default. */
+  maxAttempts?: number
+}
+
 /**
  * Reads and checks the signatures of one layout, a few at a time, until one verifies or, with `thorough`, all of them. Never
  * rejects.
  */
-export async function examineLayout(
-  source: Candidate['source'],
-  where: string,
-  find: () => Promise<FoundSignatures>,
-  check: Check,
+export async function examineLayout<Content>(
+  layout: Layout<Content>,
   thorough: boolean,
 ): Promise<LayoutResult> {
+  const { source, where } = layout
   const result: LayoutResult = { source, candidates: [], omitted: 0 }
   try {
-    const { signatures, omitted } = await find()
+    const { signatures, omitted } = await layout.find()
     result.omitted = omitted
-    await examineAll(signatures, result, check, thorough)
+    await examineAll(signatures, result, layout, thorough)
   } catch (thrown) {
     note(result, where, toAdmissionError(thrown, `looking for signatures at ${where}`))
   }
   return result
 }
 
-async function examineAll(
-  signatures: readonly FoundSignature[],
+async function examineAll<Content>(
+  signatures: readonly FoundSignature<Content>[],
   result: LayoutResult,
-  check: Check,
+  { check, maxAttempts = MAX_SIGNATURE_ATTEMPTS }: Layout<Content>,
   thorough: boolean,
 ): Promise<void> {
   let attempts = 0
-  const examineOne = async (found: FoundSignature): Promise<Outcome> => {
+  const examineOne = async (found: FoundSignature<Content>): Promise<Outcome> => {
     try {
       const content = await found.read()
       if (content === undefined) return undefined
-      return ++attempts > MAX_SIGNATURE_ATTEMPTS ? 'omitted' : await check(content)
+      return ++attempts > maxAttempts ? 'omitted' : await check(content)
     } catch (thrown) {
       return toAdmissionError(thrown, found.location)
     }

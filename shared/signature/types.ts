@@ -5,8 +5,8 @@ import type { Identity } from './sigstore/types.ts'
 
 export type HashAlgorithm = 'sha256' | 'sha384' | 'sha512'
 
-/** An attestor of a policy, resolved and serialisable. Later kinds (certificate, notary) join this union. */
-export type Attestor = CosignKeyAttestor | CosignKeylessAttestor
+/** An attestor of a policy, resolved and serialisable. Later kinds (certificate) join this union. */
+export type Attestor = CosignKeyAttestor | CosignKeylessAttestor | NotaryAttestor
 
 /** `attestors[].cosign.key` with the transparency log switched off (`ctlog.insecureIgnoreTlog: true`). */
 export interface CosignKeyAttestor {
@@ -30,10 +30,25 @@ export interface CosignKeylessAttestor {
   hash: string
 }
 
+/**
+ * `attestors[].notary`: whoever holds a certificate that chains to one of these, verified strictly but for revocation, which is not looked
+ * up.
+ */
+export interface NotaryAttestor {
+  kind: 'notary'
+  name: string
+  /** Trusted certificates, a PEM bundle. */
+  certs: string
+  /** Roots of timestamp authorities, a PEM bundle: with them every signature needs a timestamp. */
+  tsaCerts?: string
+  /** SHA-256 hex of everything above but the name: part of cache keys. */
+  hash: string
+}
+
 /** One signature that was looked at, for people: `countersign verify` prints these. */
 export interface Candidate {
-  /** `tag` for the `.sig` scheme, `bundle` for a Sigstore bundle found by referrers. */
-  source: 'tag' | 'bundle'
+  /** `tag` for the `.sig` scheme; found by referrers, `bundle` for a Sigstore bundle and `notary` for a Notary Project envelope. */
+  source: 'tag' | 'bundle' | 'notary'
   /** Where it is: `sha256:… layer 2`. */
   location: string
   verified: boolean

@@ -3,16 +3,16 @@ import { Cache } from '../cache.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { FACT_TTL_MS, MAX_CACHED_CANDIDATES, REJECTION_TTL_MS } from '../limits.ts'
 import { repositoryOf } from '../registry/session.ts'
-import type { RegistrySession, ResolvedImage } from '../registry/types.ts'
+import type { Descriptor, RegistrySession, ResolvedImage } from '../registry/types.ts'
 import { findBundles } from './bundle.ts'
-import { type Check, createCheck } from './check.ts'
-import type { Subject } from './content.ts'
+import { createCheck } from './check.ts'
+import type { SignedContent, Subject } from './content.ts'
 import { findTagSignatures, signatureTag } from './cosign.ts'
-import { examineLayout, type LayoutResult } from './examine.ts'
+import { type Checked, examineLayout, type LayoutResult } from './examine.ts'
 import type { VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
 import type { KeylessTrust } from './sigstore/check.ts'
-import type { Attestor, Candidate, Verification, Verifier } from './types.ts'
+import type { Attestor, Candidate, NotaryAttestor, Verification, Verifier } from './types.ts'
 
 export interface VerifierOptions {
   /** Epoch milliseconds. */
@@ -25,7 +25,7 @@ export interface VerifierOptions {
 }
 
 /**
- * The door of this folder: who signed an image. Both layouts are looked at together, the `.sig` tag and Sigstore
+ * The door of this folder: who signed an image. For keys, both layouts are looked at together, the `.sig` tag and Sigstore
  * bundles, because trusting only one would let anybody who attaches the other hide a good signature.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
@@ -47,8 +47,16 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const id = idOf(subject, attestor, cluster)
       const known = verdicts.get(id, now())
       if (known !== undefined) return known
-      const check = createCheck(attestor, { keys, trusts, kms, now, signal })
-      const verification = await examine(subject, registry, check, thorough).catch(couldNotTell)
+      const examined =
+        attestor.kind === 'notary'
+          ? examineNotary(image.descriptor, subject, registry, { attestor, now: now(), thorough })
+          : examine(
+              subject,
+              registry,
+              createCheck(attestor, { keys, trusts, kms, now, signal }),
+              thorough,
+            )
+      const verification = await examined.catch(couldNotTell)
       keep(verdicts, id, verification, now())
       return verification
     },
@@ -92,24 +100,49 @@ function keep(
 async function examine(
   subject: Subject,
   registry: RegistrySession,
-  check: Check,
+  check: (content: SignedContent) => Promise<Checked>,
   thorough: boolean,
 ): Promise<Verification> {
   const { digest } = subject
-  if (digestBytes(digest) === undefined) {
-    const error = new AdmissionError('REGISTRY_RESPONSE_INVALID', 'image digest is not sha256')
-    return { status: 'inconclusive', error, candidates: [] }
-  }
+  demandSha256(digest)
   const tag = signatureTag(digest)
   const referrers = `referrers of ${digest}`
   const results = await untilVerified(
     [
-      examineLayout('tag', tag, () => findTagSignatures(subject, registry), check, thorough),
-      examineLayout('bundle', referrers, () => findBundles(subject, registry), check, thorough),
+      examineLayout(
+        { source: 'tag', where: tag, find: () => findTagSignatures(subject, registry), check },
+        thorough,
+      ),
+      examineLayout(
+        { source: 'bundle', where: referrers, find: () => findBundles(subject, registry), check },
+        thorough,
+      ),
     ],
     thorough,
   )
-  return conclude(subject, results)
+  const where = `neither tag ${tag} nor a Sigstore bundle among its referrers`
+  return conclude(subject, results, where)
+}
+
+/** Envelopes, certificates and timestamps are a module of their own that a deployment without such an attestor never loads. */
+async function examineNotary(
+  descriptor: Descriptor,
+  subject: Subject,
+  registry: RegistrySession,
+  { attestor, now, thorough }: { attestor: NotaryAttestor; now: number; thorough: boolean },
+): Promise<Verification> {
+  demandSha256(subject.digest)
+  const { mediaType, size } = descriptor
+  const artifact = { mediaType, digest: subject.digest, size }
+  const { notaryLayout } = await import('./notary/image.ts')
+  const layout = notaryLayout(attestor, { artifact, subject, registry, now })
+  const result = await examineLayout(layout, thorough)
+  return conclude(subject, [result], 'no Notary Project signature among its referrers')
+}
+
+function demandSha256(digest: string): void {
+  if (digestBytes(digest) !== undefined) return
+  throw new AdmissionError('REGISTRY_RESPONSE_INVALID', 'image digest is not sha256')
 }
 
 /**
@@ -134,14 +167,14 @@ function untilVerified(
   })
 }
 
-function conclude(subject: Subject, results: readonly LayoutResult[]): Verification {
+function conclude(subject: Subject, results: readonly LayoutResult[], where: string): Verification {
   const candidates = results.flatMap((result) => result.candidates)
   const signer = results.find((result) => result.signer !== undefined)?.signer
   if (signer !== undefined) return { status: 'verified', signer, candidates }
   const error = results.find((result) => result.fault !== undefined)?.fault
   if (error !== undefined) return { status: 'inconclusive', error, candidates }
   const omitted = results.reduce((sum, result) => sum + result.omitted, 0)
-  const reason = explain(subject, candidates, omitted)
+  const reason = explain(subject, candidates, omitted, where)
   if (omitted === 0) return { status: 'rejected', reason, candidates }
   // One of those that were not looked at may be what is asked for, and anybody who may push can put others before it.
   const beyond = new AdmissionError('REGISTRY_TOO_LARGE', reason)
@@ -153,13 +186,14 @@ function explain(
   { repository, digest }: Subject,
   candidates: readonly Candidate[],
   omitted: number,
+  where: string,
 ): string {
   const image = `${repository.host}/${repository.repository}@${digest}`
   const shown = candidates.slice(0, 3).map(({ location, detail }) => `${location}: ${detail}`)
   const hidden = candidates.length - shown.length
   return [
     candidates.length === 0
-      ? `no signature found for ${image}: neither tag ${signatureTag(digest)} nor a Sigstore bundle among its referrers`
+      ? `no signature found for ${image}: ${where}`
       : `none of ${candidates.length} signatures of ${image} counts: ${shown.join('; ')}`,
     ...(hidden > 0 ? [`${hidden} more`] : []),
     ...(omitted > 0 ? [`at least ${omitted} beyond the bound were not looked at`] : []),

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { runCelKubernetes, runCelSpec, type SuiteResult } from './cel.ts'
+import { runNotation } from './notation.ts'
 import { runSigstoreBundles } from './signatures.ts'
 
 // Runs every suite over a folder of cases: `--cases DIR`, else ../shared/cases. One line per suite; exit 1 on any failure that is not a
@@ -9,6 +10,7 @@ const SUITES: Readonly<Record<string, (casesDir: string) => Promise<SuiteResult>
   'cel/kubernetes.json': runCelKubernetes,
   'cel/spec.json': runCelSpec,
   'signatures/sigstore-bundles': runSigstoreBundles,
+  'signatures/notation': runNotation,
 }
 /** Failures printed per suite; the count is always whole. */
 const MAX_PRINTED = 20

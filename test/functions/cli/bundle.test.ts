@@ -8,9 +8,12 @@ import { compareCel } from '#functions/cli/cel-bundle.ts'
 import { parseConfig } from '#functions/config.ts'
 import { createDeployment } from '#functions/deployment.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
+import type { CompiledPolicy } from '#shared/policy/types.ts'
+import { mintRoot, pemOf } from '#test/fakes/pki.ts'
 import { ISSUER, SigstoreWorld, SUBJECT } from '#test/fakes/sigstore.ts'
-import { keyPair, pemOf } from '#test/shared/signature/setup.ts'
+import { keyPair, pemOf as pemOfKey } from '#test/shared/signature/setup.ts'
 import { hashOf } from '../../contract/review.ts'
+import { load, policyDocument } from '../../shared/policy/documents.ts'
 
 describe('bundleFunctions', () => {
   let folder: string
@@ -19,14 +22,14 @@ describe('bundleFunctions', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  async function bundle(key: object) {
+  async function bundle(key: object, policies: readonly CompiledPolicy[] = []) {
     const config = parseConfig({
       policies: 'policies',
       endpoint: 'https://admission.example.com',
       outcomes: { key },
       clusters: [{ name: 'prod', tokens: [hashOf('x')] }],
     })
-    const deployment = await createDeployment(config, [])
+    const deployment = await createDeployment(config, policies)
     const [report] = await bundleFunctions({
       deployment,
       outDir: folder,
@@ -42,6 +45,7 @@ describe('bundleFunctions', () => {
       report: report!,
       hasSdk: text.includes('TrentService'),
       hasStub: text.includes('built for a deployment without KMS keys'),
+      hasNotary: text.includes('io.cncf.notary.signingScheme'),
     }
   }
 
@@ -95,6 +99,18 @@ describe('bundleFunctions', () => {
       expect(compare(report!).over).toEqual([])
     },
   )
+  test('holds what reads Notary Project envelopes only for a policy that needs it, and not loaded at the start', async () => {
+    const key = { secrets: [{ id: 'a', env: 'SEAL' }] }
+    const plain = await bundle(key)
+    expect(plain.hasNotary).toBe(false)
+    const notary = { certs: { value: pemOf(mintRoot()) } }
+    const { policies } = await load([policyDocument({ attestors: [{ name: 'a', notary }] })])
+    expect(policies).toHaveLength(1)
+    const { report, hasNotary } = await bundle(key, policies)
+    expect(hasNotary).toBe(true)
+    const more = report.eagerBytes - plain.report.eagerBytes
+    expect(more).toBeLessThan(1000)
+  })
 })
 
 describe('compare', () => {
@@ -144,7 +160,7 @@ function keylessPolicy(isKeyless: boolean): object {
   const trustedRoot = { value: JSON.stringify(new SigstoreWorld().trustedRoot()) }
   const cosign = isKeyless
     ? { keyless: { identities: [{ issuer: ISSUER, subject: SUBJECT }] }, trustedRoot }
-    : { key: { data: pemOf(keyPair('P-256').publicKey) }, ctlog: { insecureIgnoreTlog: true } }
+    : { key: { data: pemOfKey(keyPair('P-256').publicKey) }, ctlog: { insecureIgnoreTlog: true } }
   return {
     apiVersion: 'policies.kyverno.io/v1',
     kind: 'ImageValidatingPolicy',

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { mintRoot, pemOf } from '#test/fakes/pki.ts'
 import { SigstoreWorld } from '#test/fakes/sigstore.ts'
 import { keyAttestor, load, PEM, POD_RULE, policyDocument, said } from './documents.ts'
+
+const CERTS = { value: pemOf(mintRoot()) }
 
 const NEEDS_RULE = 'Required value: a matchConstraints with at least one resource rule is required'
 
@@ -367,6 +370,31 @@ describe('a spec that is wrong', () => {
       message: 'Required value: one of cosign, notary must be set',
     },
     {
+      spec: { attestors: [{ name: 'a', notary: {} }] },
+      path: 'spec.attestors[0].notary.certs',
+      message: 'Required value',
+    },
+    {
+      spec: { attestors: [{ name: 'a', notary: { certs: { value: '' } } }] },
+      path: 'spec.attestors[0].notary.certs',
+      message: 'Required value: certificates in PEM',
+    },
+    {
+      spec: { attestors: [{ name: 'a', notary: { certs: { value: 'x' } } }] },
+      path: 'spec.attestors[0].notary',
+      message: 'notary.certs: found no certificate in PEM',
+    },
+    {
+      spec: { attestors: [{ name: 'a', notary: { certs: CERTS, tsaCerts: { value: 'x' } } }] },
+      path: 'spec.attestors[0].notary',
+      message: 'notary.tsaCerts: found no certificate in PEM',
+    },
+    {
+      spec: { attestors: [{ name: 'a', notary: { certs: CERTS, level: 'audit' } }] },
+      path: 'spec.attestors[0].notary.level',
+      message: 'unknown field "level"',
+    },
+    {
       spec: { attestors: [{ name: 'a', cosign: {} }] },
       path: 'spec.attestors[0].cosign',
       message:
@@ -683,9 +711,9 @@ describe('what is not supported is refused, never ignored', () => {
       message: 'KMS reference: gcpkms:// keys are not supported, only awskms://',
     },
     {
-      spec: { attestors: [{ name: 'a', notary: {} }] },
-      path: 'spec.attestors[0].notary',
-      message: 'notary attestors are not supported yet',
+      spec: { attestors: [{ name: 'a', notary: { certs: { expression: '"x"' } } }] },
+      path: 'spec.attestors[0].notary.certs.expression',
+      message: 'certificates given by an expression are not supported yet; write value',
     },
     {
       spec: { attestations: [{ name: 'sbom', intoto: { type: 't' } }] },
@@ -829,6 +857,24 @@ function replaced(value: unknown, [step, ...rest]: string[], by: unknown): unkno
 }
 
 describe('a document that is right', () => {
+  test('with certificates of the Notary Project says what is not looked up', async () => {
+    const attestors = [{ name: 'a', notary: { certs: CERTS, tsaCerts: CERTS } }]
+    const { policies, faults, warnings } = await load([policyDocument({ attestors })])
+    expect(faults).toEqual([])
+    expect(policies[0]!.attestors).toEqual([
+      {
+        kind: 'notary',
+        name: 'a',
+        certs: CERTS.value,
+        tsaCerts: CERTS.value,
+        hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ])
+    expect(warnings.map(({ path, code }) => [path, code])).toEqual([
+      ['spec.attestors[0].notary', 'POLICY_NOTE'],
+    ])
+  })
+
   test('has its defaults', async () => {
     const { policies, faults, warnings } = await load([policyDocument()])
     expect(faults).toEqual([])

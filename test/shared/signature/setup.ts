@@ -12,7 +12,12 @@ import { createRegistryClient } from '#shared/registry/client.ts'
 import type { RegistrySession, ResolvedImage } from '#shared/registry/types.ts'
 import { createCosignKeyAttestor } from '#shared/signature/attestor.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
-import type { Attestor, HashAlgorithm, Verification } from '#shared/signature/types.ts'
+import type {
+  Attestor,
+  CosignKeyAttestor,
+  HashAlgorithm,
+  Verification,
+} from '#shared/signature/types.ts'
 import { createVerifier, type VerifierOptions } from '#shared/signature/verify.ts'
 
 /** One key pair per kind, made when first asked for. */
@@ -50,7 +55,7 @@ export function derOf(key: KeyObject): Uint8Array<ArrayBuffer> {
 export async function attestorOf(
   publicKey: KeyObject,
   hashAlgorithm?: HashAlgorithm,
-): Promise<Attestor> {
+): Promise<CosignKeyAttestor> {
   const hash = hashAlgorithm === undefined ? {} : { hashAlgorithm }
   return createCosignKeyAttestor({ name: 'release', data: pemOf(publicKey), ...hash })
 }

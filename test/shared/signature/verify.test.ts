@@ -18,7 +18,7 @@ import type { ImageReference } from '#shared/image/types.ts'
 import { FACT_TTL_MS, REJECTION_TTL_MS } from '#shared/limits.ts'
 import type { RegistrySession } from '#shared/registry/types.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
-import type { Attestor, HashAlgorithm, Verification } from '#shared/signature/types.ts'
+import type { CosignKeyAttestor, HashAlgorithm, Verification } from '#shared/signature/types.ts'
 import { createVerifier } from '#shared/signature/verify.ts'
 import {
   attestorOf,
@@ -36,7 +36,7 @@ const ours = localSigner(keyPair('P-256').privateKey)
 const theirs = localSigner(keyPair('P-256', 'theirs').privateKey)
 
 let stage: Stage
-let attestor: Attestor
+let attestor: CosignKeyAttestor
 beforeAll(async () => {
   stage = await openStage()
   attestor = await attestorOf(keyPair('P-256').publicKey)
@@ -418,7 +418,7 @@ describe('verifyImage', () => {
     const image = await stage.image()
     const other = await stage.image()
     await pushSignatureTag(stage.target, image.descriptor.digest, [await tagLayer(other, ours)])
-    const byKms: Attestor = {
+    const byKms: CosignKeyAttestor = {
       kind: 'cosign-key',
       name: 'release',
       key: { kms: 'awskms:///alias/a' },
