@@ -53,7 +53,7 @@ export async function runtimeFor(expressions: readonly CheckedExpression[]): Pro
 
 async function loadLibrary(): Promise<Library> {
   const [{ kyvernoLibrary }, { kyvernoFunctions }] = await Promise.all([
-    import('../cel/libraries.ts'),
+    import('../cel/kyverno-library.ts'),
     import('../cel/library/kyverno.ts'),
   ])
   return { ...kyvernoLibrary, ...kyvernoFunctions }
