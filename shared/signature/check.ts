@@ -1,5 +1,5 @@
 import type { Cache } from '../cache.ts'
-import { type AdmissionError, toAdmissionError } from '../errors.ts'
+import { AdmissionError, toAdmissionError } from '../errors.ts'
 import type { SignedContent } from './content.ts'
 import { importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
@@ -68,7 +68,9 @@ async function checkByIdentity(
   sources: KeySources,
 ): Promise<Checked> {
   if (bundle === undefined) {
-    return { kind: 'no', detail: 'keyless signatures are looked for in Sigstore bundles only' }
+    // It may well be a good one: a policy that wants images unsigned must not take this for a no.
+    const message = 'keyless signatures under a .sig tag cannot be verified yet'
+    return { kind: 'no-key', error: new AdmissionError('POLICY_UNSUPPORTED', message) }
   }
   const { checkKeyless } = await import('./sigstore/check.ts')
   const verdict = await checkKeyless(bundle, attestor, sources)
