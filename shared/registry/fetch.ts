@@ -123,9 +123,13 @@ async function tryOnce(
     return { fault, waitMs: retryAfter(response.headers, options.now()) }
   } catch (cause) {
     if (cause instanceof AdmissionError || context.signal.aborted) throw cause
-    const fault = new AdmissionError('REGISTRY_UNREACHABLE', `${what}: connection failed`, {
-      cause,
-    })
+    const fault = new AdmissionError(
+      'REGISTRY_UNREACHABLE',
+      `${what}: connection failed${networkCodeOf(cause)}`,
+      {
+        cause,
+      },
+    )
     return { fault, waitMs: undefined }
   }
 }
@@ -206,4 +210,14 @@ function nameOf(request: GuardedRequest): string {
 
 function lost(message: string): AdmissionError {
   return new AdmissionError('REGISTRY_UNREACHABLE', message)
+}
+
+/** ` (ECONNREFUSED)`: the platform's code for what went wrong, which tells DNS from TLS from a port nobody listens on; or nothing. */
+function networkCodeOf(thrown: unknown): string {
+  // Platforms wrap the error that has the code; a few levels are looked into.
+  for (let at = thrown, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
+    const code = 'code' in at ? at.code : undefined
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,60}$/.test(code)) return ` (${code})`
+  }
+  return ''
 }

@@ -18,7 +18,7 @@ export const OUTAGES: readonly Scenario[] = [
       heal()
       const sent = `Pod with ${pinnedReference(image)}, signed, while the registry cuts every connection`
       const checks = [
-        denied(admission, couldNotVerify(image, /connection failed$/)),
+        denied(admission, couldNotVerify(image, /connection failed \([A-Z_]+\)$/)),
         within(admission, SOON_MS),
       ]
       return [{ sent, admission, checks }]

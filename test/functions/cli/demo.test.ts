@@ -107,7 +107,11 @@ const OUTCOMES: Readonly<Record<string, readonly Outcome[]>> = {
     },
   ],
   'registry-down': [
-    { allowed: false, phases: both, message: unverifiable('registry-down', 'connection failed$') },
+    {
+      allowed: false,
+      phases: both,
+      message: unverifiable('registry-down', 'connection failed \\([A-Z_]+\\)$'),
+    },
   ],
   'kms-down': [
     {

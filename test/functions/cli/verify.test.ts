@@ -245,7 +245,7 @@ describe('verify', () => {
   })
 
   test.each([
-    { name: 'is down', fault: { kind: 'down' } as const, says: /connection failed/ },
+    { name: 'is down', fault: { kind: 'down' } as const, says: /connection failed \([A-Z_]+\)/ },
     {
       name: 'serves other bytes',
       fault: { kind: 'wrong-bytes' } as const,
