@@ -5,6 +5,7 @@ import { demoCommand } from './demo.ts'
 import { devCommand } from './dev.ts'
 import type { Cli, ExitCode, Io } from './io.ts'
 import { printError } from './output.ts'
+import { packageVersion } from './package.ts'
 import { tokensCommand } from './tokens.ts'
 import { verifyCommand } from './verify.ts'
 import { verifyBundleCommand } from './verify-bundle.ts'
@@ -48,6 +49,7 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
 function createProgram(cli: Cli): Command {
   const program = new Command('countersign')
     .description('Verify container images at Kubernetes admission, from outside the cluster.')
+    .version(packageVersion())
     .addHelpText('after', HELP)
   for (const create of COMMANDS) program.addCommand(create(cli))
   for (const command of allCommands(program)) {

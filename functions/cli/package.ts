@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -11,4 +11,11 @@ export function packageRoot(): string {
     folder = parent
   }
   return folder
+}
+
+/** The version of this package. */
+export function packageVersion(): string {
+  const text = readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')
+  // It is our own manifest, and npm does not pack one without a version.
+  return (JSON.parse(text) as { version: string }).version
 }

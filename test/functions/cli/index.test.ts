@@ -1,9 +1,17 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { faultList, printError } from '#functions/cli/output.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { countersign } from './harness.ts'
 
 const COMMANDS = ['demo', 'dev', 'build', 'verify', 'cel', 'verify-bundle', 'tokens']
+
+test('countersign --version says which one it is', async () => {
+  const { version } = JSON.parse(
+    await readFile(new URL('../../../package.json', import.meta.url), 'utf8'),
+  )
+  expect(await countersign(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' })
+})
 
 describe('countersign --help', () => {
   test('lists every command', async () => {
