@@ -45,7 +45,9 @@ async function mutate(
     options.outcomes.lifetimeMs,
   )
   const ledger = new CallLedger(handOver.facts, { sealedOnly: false })
-  const evaluated = await evaluateAll(applied.policies, subjectOf(pinned), ledger, inquiry)
+  // With nothing to pin it is the same object, and its images are known already.
+  const subject = pinned === request ? original : subjectOf(pinned)
+  const evaluated = await evaluateAll(applied.policies, subject, ledger, inquiry)
   const findings = requireEvidence([...applied.findings, ...evaluated], ledger)
   const sealed = await sealFindings(findings, pinned, call, { ...options, ledger, handOver })
   return admitted({
