@@ -22,11 +22,6 @@ import {
   utf8Length,
 } from './values.ts'
 
-/** A named format, as far as cost knows it: the length of the pattern its values are matched with. */
-export interface PatternSized {
-  readonly maxRegexSize: number
-}
-
 const AUTHORIZER_CHECK = 350_000
 
 /** Names of functions that cost 1 whatever they are applied to. */

@@ -5,7 +5,6 @@ import {
   type CelList,
   CelMap,
   CelObject,
-  type CelResult,
   type CelValue,
   compareBytes,
   compareStrings,
@@ -147,9 +146,4 @@ export function compare(a: CelValue, b: CelValue): number | CelError {
   if (a instanceof Duration && b instanceof Duration) return order(a.ns, b.ns)
   if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b)
   return new CelError('no such overload')
-}
-
-/** True when the step gave an error. */
-export function isError(value: CelResult): value is CelError {
-  return value instanceof CelError
 }

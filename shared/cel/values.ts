@@ -345,14 +345,6 @@ export function mapSize(map: CelMap | { [key: string]: CelValue }): number {
   return map instanceof CelMap ? map.size : Object.keys(map).length
 }
 
-/** The keys of a map, in its own order. */
-export function mapKeys(map: CelMap | { [key: string]: CelValue }): CelValue[] {
-  if (!(map instanceof CelMap)) return Object.keys(map)
-  const keys: CelValue[] = []
-  for (const [key] of map.entries()) keys.push(key)
-  return keys
-}
-
 /** The entries of a map, in its own order. */
 export function mapEntries(
   map: CelMap | { [key: string]: CelValue },
