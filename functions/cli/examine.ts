@@ -115,7 +115,7 @@ function toFinding(
 /** Where what is trusted comes from. */
 function keyOf(attestor: Attestor): string {
   if (attestor.kind === 'cosign-keyless') return 'keyless'
-  if (attestor.kind === 'notary') return 'certificates'
+  if (attestor.kind === 'notary' || attestor.kind === 'cosign-certificate') return 'certificates'
   return 'kms' in attestor.key ? attestor.key.kms : 'PEM'
 }
 

@@ -48,6 +48,8 @@ export interface LoadOptions {
   kmsRegion?: string
   /** KMS endpoints that references may name: origins such as `https://kms.internal:4566`. */
   kmsEndpoints?: readonly string[]
+  /** JSON of the trusted root of a TUF mirror, or of Sigstore's public-good instance for undefined; undefined where there is none. */
+  trustedRoot?: (mirror: string | undefined) => string | undefined
 }
 
 /** Part of every policy hash: raised when the same document may mean something else than before. */

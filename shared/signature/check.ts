@@ -1,11 +1,16 @@
 import type { Cache } from '../cache.ts'
-import { AdmissionError, toAdmissionError } from '../errors.ts'
+import { AdmissionError, toAdmissionError, unreachable } from '../errors.ts'
 import type { SignedContent } from './content.ts'
 import { importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
 import { publicKeyFromPem } from './pem.ts'
 import type { KeylessTrust } from './sigstore/check.ts'
-import type { CosignKeyAttestor, CosignKeylessAttestor, HashAlgorithm } from './types.ts'
+import type {
+  CosignAttestor,
+  CosignKeyAttestor,
+  CosignKeylessAttestor,
+  HashAlgorithm,
+} from './types.ts'
 
 /** Finds out whether the attestor made a signature. Never rejects. */
 export type Check = (content: SignedContent) => Promise<Checked>
@@ -34,15 +39,22 @@ export interface KeySources {
 }
 
 /** The check for one cosign attestor in one request. */
-export function createCheck(
-  attestor: CosignKeyAttestor | CosignKeylessAttestor,
-  sources: KeySources,
-): Check {
+export function createCheck(attestor: CosignAttestor, sources: KeySources): Check {
   return async (content) => {
     try {
-      return attestor.kind === 'cosign-key'
-        ? await checkByKey(content, attestor, sources)
-        : await checkByIdentity(content, attestor, sources)
+      switch (attestor.kind) {
+        case 'cosign-key':
+          return await checkByKey(content, attestor, sources)
+        case 'cosign-keyless':
+          return await checkByIdentity(content, attestor, sources)
+        case 'cosign-certificate':
+          throw new AdmissionError(
+            'POLICY_UNSUPPORTED',
+            'certificate attestors are not checked yet',
+          )
+        default:
+          return unreachable(attestor)
+      }
     } catch (thrown) {
       const part = attestor.kind === 'cosign-key' ? 'key of attestor' : 'attestor'
       const error = toAdmissionError(thrown, `${part} ${attestor.name}`)

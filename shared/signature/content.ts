@@ -17,8 +17,31 @@ export interface Subject {
 export interface SignedContent {
   message: Bytes
   signature: Bytes
-  /** The Sigstore bundle it is from, for attestors that are no key. */
+  /** The in-toto statement inside the message; undefined for a payload or a message signature. */
+  statement?: Bytes
+  /** What a payload calls `optional` and a statement its subject's `annotations`: signed, unlike annotations of a layer. */
+  annotations?: Readonly<Record<string, string>>
+  /** The Sigstore bundle it is from, for attestors that are more than a key. */
   bundle?: SignedBundle
+  /** What the layer it is from says beside it, for attestors that are more than a key. */
+  layer?: LayerEvidence
+}
+
+/**
+ * What the annotations of a `.sig` or `.att` layer bring along (specs/signatures.md 1.1 and 1.2), as they stand there: nothing of it is
+ * parsed, and all of it is anybody's who may push.
+ */
+export interface LayerEvidence {
+  /** `dev.sigstore.cosign/certificate`: PEM. */
+  certificate?: string
+  /** `dev.sigstore.cosign/chain`: a PEM bundle. */
+  chain?: string
+  /** `dev.sigstore.cosign/bundle`: JSON of the log's promise. */
+  bundle?: string
+  /** `dev.sigstore.cosign/rfc3161timestamp`: JSON. */
+  timestamp?: string
+  /** What a timestamp has to be over: the signature of a payload, the JSON of an envelope. */
+  stamped: Bytes
 }
 
 /** A Sigstore bundle about an image. */

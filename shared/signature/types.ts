@@ -1,3 +1,4 @@
+import type { Bytes } from '../bytes.ts'
 import type { AdmissionError } from '../errors.ts'
 import type { ImageReference } from '../image/types.ts'
 import type { RegistrySession, ResolvedImage } from '../registry/types.ts'
@@ -5,29 +6,83 @@ import type { Identity } from './sigstore/types.ts'
 
 export type HashAlgorithm = 'sha256' | 'sha384' | 'sha512'
 
-/** An attestor of a policy, resolved and serialisable. Later kinds (certificate) join this union. */
-export type Attestor = CosignKeyAttestor | CosignKeylessAttestor | NotaryAttestor
+/** An attestor of a policy, resolved and serialisable. */
+export type Attestor =
+  | CosignKeyAttestor
+  | CosignKeylessAttestor
+  | CosignCertificateAttestor
+  | NotaryAttestor
 
-/** `attestors[].cosign.key` with the transparency log switched off (`ctlog.insecureIgnoreTlog: true`). */
-export interface CosignKeyAttestor {
-  kind: 'cosign-key'
+/** The attestors whose signatures cosign makes. */
+export type CosignAttestor = CosignKeyAttestor | CosignKeylessAttestor | CosignCertificateAttestor
+
+/** What every `attestors[].cosign` may have beside its signer (specs/image-validating-policy.md 1.3). */
+interface CosignFields {
   name: string
-  /** PEM public key, or an `awskms://` reference. */
-  key: { data: string } | { kms: string }
-  hashAlgorithm?: HashAlgorithm
-  /** SHA-256 hex of everything above but the name: part of cache keys. */
+  /** Each pair has to be among what was signed: `optional` of a payload, `annotations` of a statement's subject. */
+  annotations?: Readonly<Record<string, string>>
+  /** Where signatures and attestations are, when not beside the image. */
+  source?: SignatureSource
+  /** Types of attestations that count as a signature of the image, beside cosign's own. */
+  predicateTypes?: readonly string[]
+  /** Who has to have witnessed the signature. Undefined: nobody, the signer is enough. */
+  trust?: SigstoreTrust
+  /** SHA-256 hex of everything but the name: part of cache keys. */
   hash: string
 }
 
-/** `attestors[].cosign.keyless` with the trusted root in the policy: bundles by one of these identities. */
-export interface CosignKeylessAttestor {
+/** `cosign.source` of a policy. */
+export interface SignatureSource {
+  /** `registry.example.com/signatures`; that of the image when absent. */
+  repository?: string
+  /** Stands before `sha256-<hex>.sig`. */
+  tagPrefix?: string
+}
+
+/**
+ * `cosign.trustedRoot`, `tuf` and `ctlog` of a policy, resolved to material: nothing of it is fetched when an image is verified. What is
+ * given beside the root takes the place of what the root has of that kind.
+ */
+export interface SigstoreTrust {
+  /** JSON of a trusted root. */
+  root?: string
+  /** Certificate authorities for signers, a PEM bundle (`keyless.roots`). */
+  roots?: string
+  /** Key of the transparency log, PEM (`ctlog.rekorPubKey`). */
+  rekorPubKey?: string
+  /** Key of the certificate transparency log, PEM (`ctlog.ctLogPubKey`). */
+  ctLogPubKey?: string
+  /** Chain of a timestamp authority, a PEM bundle (`ctlog.tsaCertChain`). */
+  tsaCertChain?: string
+  /** No log entry is asked for (`ctlog.insecureIgnoreTlog`). */
+  ignoreTlog?: boolean
+  /** No signed certificate timestamp is asked for (`ctlog.insecureIgnoreSCT`). */
+  ignoreSct?: boolean
+}
+
+/** `attestors[].cosign.key`: whoever holds the private key. */
+export interface CosignKeyAttestor extends CosignFields {
+  kind: 'cosign-key'
+  /** PEM public key, or a reference of a key service: `awskms://`, `hashivault://`. */
+  key: { data: string } | { kms: string }
+  hashAlgorithm?: HashAlgorithm
+}
+
+/** `attestors[].cosign.keyless`: signatures by one of these identities. */
+export interface CosignKeylessAttestor extends CosignFields {
   kind: 'cosign-keyless'
-  name: string
   identities: readonly Identity[]
   /** JSON of the trusted root. */
   trustedRoot: string
-  /** SHA-256 hex of everything above but the name: part of cache keys. */
-  hash: string
+}
+
+/** `attestors[].cosign.certificate`: the holder of one certificate, or of any that chains to these roots. */
+export interface CosignCertificateAttestor extends CosignFields {
+  kind: 'cosign-certificate'
+  /** PEM. Its key is what counts; with a chain, the chain has to be right and valid as well. */
+  certificate?: string
+  /** A PEM bundle. Without a certificate: signatures bring theirs, and it has to chain to this. */
+  chain?: string
 }
 
 /**
@@ -59,6 +114,28 @@ export interface Candidate {
 /** A verdict is a value. `rejected`: we know, no. `inconclusive`: we could not tell. */
 export type Verification =
   | { status: 'verified'; signer: string; candidates: readonly Candidate[] }
+  | { status: 'rejected'; reason: string; candidates: readonly Candidate[] }
+  | { status: 'inconclusive'; error: AdmissionError; candidates: readonly Candidate[] }
+
+/** `attestations[]` of a policy: in-toto statements by their predicate type, or referrers by their artifact type. */
+export type Attestation = { name: string } & ({ intoto: string } | { referrer: string })
+
+/** What an attestor attested, in full. */
+export interface VerifiedPayload {
+  /** JSON: the in-toto statement, or the layer of the referrer. */
+  bytes: Bytes
+  /** Digest of the blob the bytes were read from: `sha256:…`. */
+  blob: string
+}
+
+/** A verdict is a value. `payloads` are the verified ones of the wanted type, in the order they were found; at least one. */
+export type AttestationVerification =
+  | {
+      status: 'verified'
+      signer: string
+      payloads: readonly VerifiedPayload[]
+      candidates: readonly Candidate[]
+    }
   | { status: 'rejected'; reason: string; candidates: readonly Candidate[] }
   | { status: 'inconclusive'; error: AdmissionError; candidates: readonly Candidate[] }
 
