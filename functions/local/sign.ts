@@ -1,5 +1,5 @@
 import type { Descriptor } from '#shared/registry/types.ts'
-import { BUNDLE_V03, SIGN_PREDICATE } from '#shared/signature/bundle.ts'
+import { BUNDLE_V03 } from '#shared/signature/bundle.ts'
 import {
   PAYLOAD_TYPE,
   SIGNATURE_ANNOTATION,
@@ -7,6 +7,7 @@ import {
   signatureTag,
 } from '#shared/signature/cosign.ts'
 import { IN_TOTO, preAuthenticationEncoding } from '#shared/signature/dsse.ts'
+import { SIGN_PREDICATE } from '#shared/signature/statement.ts'
 import {
   OCI_MANIFEST,
   type PushedLayer,

@@ -1,7 +1,6 @@
 import { type Bytes, equal, fromBase64, fromHex } from '../bytes.ts'
-import type { AdmissionError } from '../errors.ts'
 import type { JsonValue } from '../json.ts'
-import { MAX_BLOB_BYTES, MAX_REFERRERS } from '../limits.ts'
+import { MAX_BLOB_BYTES, MAX_PAYLOAD_BYTES, MAX_REFERRERS } from '../limits.ts'
 import type { Descriptor, RegistrySession } from '../registry/types.ts'
 import {
   dig,
@@ -15,16 +14,15 @@ import {
   readSignature,
   type SignedContent,
   type Subject,
+  storeOf,
 } from './content.ts'
 import { openEnvelope } from './dsse.ts'
 import { HASHES } from './key.ts'
+import { readStatement, SIGN_PREDICATE, unwantedPredicate } from './statement.ts'
 import type { HashAlgorithm } from './types.ts'
 
 /** Media type of a Sigstore bundle as cosign 3 writes it. */
 export const BUNDLE_V03 = 'application/vnd.dev.sigstore.bundle.v0.3+json'
-/** Predicate type of the statement that signs an image; every other type is an attestation, not a signature. */
-export const SIGN_PREDICATE = 'https://sigstore.dev/cosign/sign/v1'
-
 const BUNDLE_PREFIX = 'application/vnd.dev.sigstore.bundle'
 const BUNDLE_TYPES: ReadonlySet<string> = new Set([
   BUNDLE_V03,
@@ -34,11 +32,6 @@ const BUNDLE_TYPES: ReadonlySet<string> = new Set([
 ])
 /** What some registries put for `artifactType` when the writer gave none: it says nothing about the content. */
 const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json'
-
-const STATEMENT_TYPES: ReadonlySet<string> = new Set([
-  'https://in-toto.io/Statement/v0.1',
-  'https://in-toto.io/Statement/v1',
-])
 
 /** Names of digest algorithms in a bundle's message digest. */
 const MESSAGE_DIGESTS: Readonly<Record<string, HashAlgorithm>> = {
@@ -55,16 +48,18 @@ const PREDICATE_ANNOTATION = 'dev.sigstore.bundle.predicateType'
 /**
  * The referrers of an image that may be Sigstore bundles (specs/signatures.md 1.3 and 1.4). A descriptor's
  * `artifactType` is a hint that registries fill in wrongly: only those that surely are something else are left out
- * here, and the manifest decides about the rest.
+ * here, and the manifest decides about the rest. `wanted` are the predicate types of the statements that count: those of a signature
+ * unless attestations are looked for.
  */
 export async function findBundles(
   subject: Subject,
   registry: RegistrySession,
+  wanted: readonly string[] = [SIGN_PREDICATE],
 ): Promise<FoundSignatures> {
-  const referrers = await registry.referrers(subject.repository, subject.digest)
+  const referrers = await registry.referrers(storeOf(subject), subject.digest)
   const signatures = referrers.filter(isMaybeBundle).map((descriptor) => ({
     location: descriptor.digest,
-    read: () => readReferrer(descriptor, subject, registry),
+    read: () => readReferrer(descriptor, subject, registry, wanted),
   }))
   // A full list may be the beginning of a longer one.
   return { signatures, omitted: referrers.length < MAX_REFERRERS ? 0 : 1 }
@@ -79,6 +74,7 @@ export async function readBundle(
   bytes: Bytes,
   digest: string,
   manifest: () => Promise<Bytes>,
+  wanted: readonly string[] = [SIGN_PREDICATE],
 ): Promise<SignedContent> {
   const bundle = readJson(bytes)
   const mediaType = dig(bundle, 'mediaType')
@@ -90,9 +86,10 @@ export async function readBundle(
   if (envelope !== undefined && messageSignature === undefined) {
     const value = fromHex(digestHex(digest)) ?? new Uint8Array()
     const artifact = { digest: { algorithm: 'sha256' as const, value } }
-    return { ...readDsse(envelope, digest), bundle: { json: bytes, artifact } }
+    return { ...readDsse(envelope, digest, wanted), bundle: { json: bytes, artifact } }
   }
   if (envelope === undefined && messageSignature !== undefined) {
+    if (!wanted.includes(SIGN_PREDICATE)) throw malformed('a message signature, no attestation')
     const content = await readMessageSignature(messageSignature, await manifest())
     return { ...content, bundle: { json: bytes, artifact: { bytes: content.message } } }
   }
@@ -110,15 +107,17 @@ async function readReferrer(
   { digest }: Descriptor,
   subject: Subject,
   registry: RegistrySession,
+  wanted: readonly string[],
 ): Promise<SignedContent | undefined> {
-  const manifest = await registry.manifest(subject.repository, digest)
+  const manifest = await registry.manifest(storeOf(subject), digest)
   if (manifest === undefined) throw malformed('the referrer is listed but gone')
   if (!isBundleManifest(manifest.json)) return undefined
   const stated = dig(manifest.json, 'annotations', PREDICATE_ANNOTATION)
-  if (typeof stated === 'string' && stated !== SIGN_PREDICATE) throw notASignature(stated)
+  if (typeof stated === 'string' && !wanted.includes(stated))
+    throw unwantedPredicate(stated, wanted)
   const layer = readBundleLayer(manifest.json, subject.digest)
-  const bytes = await registry.blob(subject.repository, layer, MAX_BLOB_BYTES)
-  return readBundle(bytes, subject.digest, () => readManifest(subject, registry))
+  const bytes = await registry.blob(storeOf(subject), layer, MAX_BLOB_BYTES)
+  return readBundle(bytes, subject.digest, () => readManifest(subject, registry), wanted)
 }
 
 /** The manifest's own word: its artifact type where it has one, else the media type of a layer. */
@@ -161,36 +160,12 @@ async function readManifest(subject: Subject, registry: RegistrySession): Promis
   return manifest.bytes
 }
 
-function readDsse(envelope: JsonValue, digest: string): SignedContent {
-  const { payload, message, signature } = openEnvelope(envelope)
-  checkStatement(readJson(payload), digest)
-  return { message, signature }
-}
-
-/**
- * Throws unless the statement is cosign's signature of this digest. Without the predicate type, a provenance or even a
- * failed scan by the same key would count as a signature (specs/signatures.md 1.3).
- */
-function checkStatement(statement: JsonValue, digest: string): void {
-  const type = dig(statement, '_type')
-  if (typeof type !== 'string' || !STATEMENT_TYPES.has(type)) {
-    throw malformed(`statement type is ${quote(type)}, expected an in-toto Statement v0.1 or v1`)
-  }
-  const predicateType = dig(statement, 'predicateType')
-  if (predicateType !== SIGN_PREDICATE) {
-    throw notASignature(predicateType)
-  }
-  const subjects = dig(statement, 'subject')
-  const hex = digestHex(digest)
-  const named = Array.isArray(subjects) ? subjects : []
-  if (!named.some((subject) => dig(subject, 'digest', 'sha256') === hex)) {
-    const first = dig(named[0], 'digest', 'sha256')
-    throw malformed(`statement is about sha256 ${quote(first)}, expected ${hex}`)
-  }
-}
-
-function notASignature(predicateType: JsonValue | undefined): AdmissionError {
-  return malformed(`an attestation of type ${quote(predicateType)}, not an image signature`)
+function readDsse(envelope: JsonValue, digest: string, wanted: readonly string[]): SignedContent {
+  const isSignature = wanted.includes(SIGN_PREDICATE)
+  const bound = isSignature ? MAX_PAYLOAD_BYTES : MAX_BLOB_BYTES
+  const { payload, message, signature } = openEnvelope(envelope, bound)
+  const { annotations } = readStatement(payload, digest, wanted)
+  return { message, signature, statement: payload, annotations }
 }
 
 /** The message of a message-signature bundle is the manifest itself; the bundle only repeats its digest. */

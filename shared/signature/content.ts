@@ -11,6 +11,15 @@ export interface Subject {
   repository: Repository
   /** `sha256:<64 hex>`. */
   digest: string
+  /** Where its signatures and attestations are, when not beside it. */
+  store?: Repository
+  /** Stands before the tags of its signatures and attestations. */
+  tagPrefix?: string
+}
+
+/** The repository that holds the signatures of the image. */
+export function storeOf({ repository, store }: Subject): Repository {
+  return store ?? repository
 }
 
 /** The bytes that were signed and the signature over them. */

@@ -1,6 +1,6 @@
 import { type Bytes, concat, fromBase64, utf8 } from '../bytes.ts'
 import type { JsonValue } from '../json.ts'
-import { MAX_PAYLOAD_BYTES } from '../limits.ts'
+import { MAX_BLOB_BYTES } from '../limits.ts'
 import { dig, malformed, quote, readSignature } from './content.ts'
 
 /** Payload type of an in-toto statement. */
@@ -16,10 +16,10 @@ export interface Envelope {
 }
 
 /**
- * The parts of a DSSE envelope that carries an in-toto statement. Throws `SIGNATURE_MALFORMED` unless the payload type
- * is exactly that, the base64 is strict and there is exactly one signature (specs/signatures.md 1.6, 12).
+ * The parts of a DSSE envelope that carries an in-toto statement of at most `maxBytes`. Throws `SIGNATURE_MALFORMED` unless the payload
+ * type is exactly that, the base64 is strict and there is exactly one signature (specs/signatures.md 1.6, 12).
  */
-export function openEnvelope(envelope: JsonValue): Envelope {
+export function openEnvelope(envelope: JsonValue, maxBytes = MAX_BLOB_BYTES): Envelope {
   const payloadType = dig(envelope, 'payloadType')
   if (payloadType !== IN_TOTO) {
     throw malformed(`DSSE payload type is ${quote(payloadType)}, expected ${IN_TOTO}`)
@@ -30,7 +30,7 @@ export function openEnvelope(envelope: JsonValue): Envelope {
     throw malformed(`DSSE envelope has ${count} signatures, expected one`)
   }
   const signature = readSignature(dig(signatures[0], 'sig'), 'DSSE signature')
-  const payload = readPayload(dig(envelope, 'payload'))
+  const payload = readPayload(dig(envelope, 'payload'), maxBytes)
   return { payload, message: preAuthenticationEncoding(IN_TOTO, payload), signature }
 }
 
@@ -40,10 +40,10 @@ export function preAuthenticationEncoding(payloadType: string, payload: Uint8Arr
   return concat(utf8(`DSSEv1 ${type.length} `), type, utf8(` ${payload.length} `), payload)
 }
 
-function readPayload(value: JsonValue | undefined): Bytes {
+function readPayload(value: JsonValue | undefined, maxBytes: number): Bytes {
   if (typeof value !== 'string') throw malformed('DSSE payload is missing')
-  if (value.length > 4 * Math.ceil(MAX_PAYLOAD_BYTES / 3)) {
-    throw malformed(`DSSE payload is larger than ${MAX_PAYLOAD_BYTES} bytes`)
+  if (value.length > 4 * Math.ceil(maxBytes / 3)) {
+    throw malformed(`DSSE payload is larger than ${maxBytes} bytes`)
   }
   const payload = fromBase64(value)
   if (payload === undefined) throw malformed('DSSE payload is not strict base64')

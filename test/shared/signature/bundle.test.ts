@@ -20,7 +20,8 @@ import {
 import { localSigner } from '#functions/local/signer.ts'
 import { utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
-import { BUNDLE_V03, readBundle, SIGN_PREDICATE } from '#shared/signature/bundle.ts'
+import { BUNDLE_V03, readBundle } from '#shared/signature/bundle.ts'
+import { SIGN_PREDICATE } from '#shared/signature/statement.ts'
 import type { Attestor } from '#shared/signature/types.ts'
 import { attestorOf, derOf, detailsOf, keyPair, openStage, type Stage } from './setup.ts'
 

@@ -7,8 +7,8 @@ import {
   tagLayer,
 } from '#functions/local/sign.ts'
 import { localSigner } from '#functions/local/signer.ts'
-import { SIGN_PREDICATE } from '#shared/signature/bundle.ts'
 import { createKeylessAttestor } from '#shared/signature/sigstore/attestor.ts'
+import { SIGN_PREDICATE } from '#shared/signature/statement.ts'
 import type { Attestor } from '#shared/signature/types.ts'
 import { type BundleOptions, ISSUER, SigstoreWorld, SUBJECT } from '#test/fakes/sigstore.ts'
 import { attestorOf, keyPair, openStage, type Stage } from './setup.ts'
