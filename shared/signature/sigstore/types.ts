@@ -1,6 +1,9 @@
 import type { Bytes } from '../../bytes.ts'
 import type { AdmissionError } from '../../errors.ts'
+import type { VerifyingKey } from '../key.ts'
 import type { HashAlgorithm } from '../types.ts'
+import type { Certificate } from '../x509/certificate.ts'
+import type { IdentityMatcher } from './identity.ts'
 
 /** Whom a policy trusts: an issuer of identity tokens AND a subject, each exact or as a RegExp. */
 export interface Identity {
@@ -12,6 +15,28 @@ export interface Identity {
   subject?: string
   /** RE2. As in Go and cosign it may match anywhere in a name: write `^…$` for all of it. */
   subjectRegExp?: string
+  /**
+   * Values of Fulcio's certificate extensions, the whole of each, by name (`githubWorkflowRepository`, `sourceRepositoryURI`) or dotted
+   * object identifier (`1.3.6.1.4.1.57264.1.12`).
+   */
+  extensions?: Readonly<Record<string, string>>
+}
+
+/** Whose signature counts. */
+export type SigstoreSigner =
+  /** Holders of certificates of these identities. */
+  | { identity: IdentityMatcher }
+  /** The holder of one key. Without `hashAlgorithm` its usual ones are tried. */
+  | { key: VerifyingKey; spki: Bytes; hashAlgorithm?: HashAlgorithm }
+  /** Holders of certificates of one's own authorities. */
+  | { certificate: CertificateSigner }
+
+/** `cosign.certificate` of a policy: `createCertificateSigner` reads it. */
+export interface CertificateSigner {
+  /** The one certificate that counts; without anchors its key is all that counts. */
+  leaf?: Certificate
+  anchors: readonly Certificate[]
+  intermediates: readonly Certificate[]
 }
 
 /** How many independent witnesses a signature needs. They belong to the trusted root; a bundle never chooses them. */
