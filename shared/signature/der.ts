@@ -29,14 +29,27 @@ export function readDer(bytes: Bytes): readonly DerElement[] | undefined {
   const elements: DerElement[] = []
   let at = 0
   while (at < bytes.length) {
-    const head = readHead(bytes, at)
-    if (head === undefined || head.start + head.length > bytes.length) return undefined
-    const end = head.start + head.length
-    const [content, whole] = [bytes.subarray(head.start, end), bytes.subarray(at, end)]
-    elements.push({ tag: head.tag, content, whole })
+    const found = locateElement(bytes, at)
+    if (found === undefined) return undefined
+    const { tag, start, end } = found
+    elements.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) })
     at = end
   }
   return elements
+}
+
+/**
+ * Where the content of the element at this place starts and ends, or undefined when it is not strict DER. For lists so long that their
+ * elements should not all exist at once.
+ */
+export function locateElement(
+  bytes: Bytes,
+  at: number,
+): { tag: number; start: number; end: number } | undefined {
+  const head = readHead(bytes, at)
+  const end = head === undefined ? 0 : head.start + head.length
+  if (head === undefined || end > bytes.length) return undefined
+  return { tag: head.tag, start: head.start, end }
 }
 
 /** The content of the only element when it has this tag, or undefined. Trailing bytes are refused. */

@@ -39,6 +39,8 @@ export interface Extensions {
   ocspUrls?: readonly string[]
   /** URLs of the issuer's certificate. */
   issuerUrls?: readonly string[]
+  /** Nobody has to ask whether this certificate, an OCSP responder's, is revoked (RFC 6960 section 4.2.2.2.1). */
+  ocspNoCheck?: true
   /** Extensions this reader does not act on although a verifier must: critical ones, and name constraints in any case. */
   unhandled: readonly string[]
 }
@@ -112,20 +114,42 @@ const PARSERS: Readonly<Record<string, (value: Bytes, critical: boolean, out: Mu
     out.ocspUrls = urlsBy('1.3.6.1.5.5.7.48.1')
     out.issuerUrls = urlsBy('1.3.6.1.5.5.7.48.2')
   },
+  '1.3.6.1.5.5.7.48.1.5': (value, _critical, out) => {
+    const reader = new DerReader(value, 'ocspNoCheck')
+    reader.next(TAG.null)
+    reader.end()
+    out.ocspNoCheck = true
+  },
 }
 
-/** What a SEQUENCE OF Extension says. Throws `SIGNATURE_MALFORMED` for a broken one and for one that occurs twice. */
-export function parseExtensions(reader: DerReader): Extensions {
+/** One extension of a certificate, of a CRL, of an entry of it, or of an OCSP response. */
+export interface Extension {
+  /** Dotted object identifier. */
+  oid: string
+  critical: boolean
+  /** What the OCTET STRING holds. */
+  value: Bytes
+}
+
+/** The items of a SEQUENCE OF Extension. Throws `SIGNATURE_MALFORMED` for a broken one and for one that occurs twice. */
+export function readExtensions(reader: DerReader, what = 'a certificate'): readonly Extension[] {
   const items = reader.rest()
-  if (items.length > MAX_CERTIFICATE_PARTS) throw malformed('a certificate has too many extensions')
+  if (items.length > MAX_CERTIFICATE_PARTS) throw malformed(`${what} has too many extensions`)
   const seen = new Set<string>()
+  return items.map(({ tag, content }) => {
+    if (tag !== TAG.sequence) throw malformed('an extension is no sequence')
+    const found = parseExtension(content)
+    if (seen.has(found.oid)) throw malformed(`extension ${found.oid} occurs twice`)
+    seen.add(found.oid)
+    return found
+  })
+}
+
+/** What the extensions of a certificate say. Throws `SIGNATURE_MALFORMED` like `readExtensions`, and for values that are broken. */
+export function parseExtensions(reader: DerReader): Extensions {
   const unhandled: string[] = []
   const out: Mutable = { unhandled }
-  for (const { tag, content } of items) {
-    if (tag !== TAG.sequence) throw malformed('an extension is no sequence')
-    const { oid, critical, value } = parseExtension(content)
-    if (seen.has(oid)) throw malformed(`extension ${oid} occurs twice`)
-    seen.add(oid)
+  for (const { oid, critical, value } of readExtensions(reader)) {
     const parse = Object.hasOwn(PARSERS, oid) ? PARSERS[oid] : undefined
     if (parse !== undefined) parse(value, critical, out)
     else if ((critical && !HARMLESS.has(oid)) || oid === NAME_CONSTRAINTS) unhandled.push(oid)
@@ -133,7 +157,7 @@ export function parseExtensions(reader: DerReader): Extensions {
   return out
 }
 
-function parseExtension(content: Bytes): { oid: string; critical: boolean; value: Bytes } {
+function parseExtension(content: Bytes): Extension {
   const reader = new DerReader(content, 'extension')
   const oid = dottedOid(reader.next(TAG.oid).content)
   const flag = reader.optional(TAG.boolean)
@@ -165,6 +189,7 @@ function generalNames(reader: DerReader): GeneralName[] {
   })
 }
 
-function urlsIn(reader: DerReader): string[] {
+/** The URLs among general names, in their order. */
+export function urlsIn(reader: DerReader): string[] {
   return generalNames(reader).flatMap(({ kind, value }) => (kind === 'uri' ? [value] : []))
 }
