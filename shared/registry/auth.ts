@@ -24,7 +24,6 @@ export interface SessionAuth {
 export interface AuthOptions {
   fetch: GuardedFetch
   addresses: AddressPolicy
-  credentials: CredentialsPort
   now: () => number
   /** Registry host → other hosts its token service may be at. */
   tokenHosts: Readonly<Record<string, readonly string[]>>
@@ -33,10 +32,12 @@ export interface AuthOptions {
 /** A header that worked, under what it was got for. */
 type Headers = Cache<string>
 
-/** Logins of all reviews of this isolate. They share settled tokens and nothing else. */
-export function createAuth(options: AuthOptions): (context: CallContext) => SessionAuth {
+/** Logins of all reviews of this isolate. They share settled tokens, each with those who have the same credential, and nothing else. */
+export function createAuth(
+  options: AuthOptions,
+): (context: CallContext, credentials: CredentialsPort) => SessionAuth {
   const kept: Headers = new Cache(MAX_KEPT_TOKENS)
-  return (context) => new OneSessionAuth(options, kept, context)
+  return (context, credentials) => new OneSessionAuth(options, kept, context, credentials)
 }
 
 /** A credential and the key its tokens are kept under, in memory only: place and credential, so that a changed one gets its own. */
@@ -49,15 +50,22 @@ class OneSessionAuth implements SessionAuth {
   readonly #options: AuthOptions
   readonly #kept: Headers
   readonly #context: CallContext
+  readonly #credentials: CredentialsPort
   readonly #logins = new Map<string, Promise<Login>>()
   readonly #renewals = new Map<string, Promise<string>>()
   /** Tokens too short-lived to be kept for others still serve the review they were got for. */
   readonly #latest = new Map<string, string>()
 
-  constructor(options: AuthOptions, kept: Headers, context: CallContext) {
+  constructor(
+    options: AuthOptions,
+    kept: Headers,
+    context: CallContext,
+    credentials: CredentialsPort,
+  ) {
     this.#options = options
     this.#kept = kept
     this.#context = context
+    this.#credentials = credentials
   }
 
   async authorization(where: Repository): Promise<string | undefined> {
@@ -137,7 +145,7 @@ class OneSessionAuth implements SessionAuth {
       this.#context,
       now,
     ).catch((thrown: unknown) => {
-      throw asLoginFault(thrown)
+      throw asLoginFault(thrown, 'logging in')
     })
     return { header: `Bearer ${token}`, expiresAt }
   }
@@ -151,11 +159,11 @@ class OneSessionAuth implements SessionAuth {
 
   async #lookUp(where: Repository, place: string): Promise<Login> {
     const { host, repository } = where
-    const credential = await this.#options
-      .credentials(host, repository, this.#context.signal)
-      .catch((thrown: unknown) => {
-        throw toAdmissionError(thrown, `credential for ${host}`)
-      })
+    const credential = await this.#credentials(host, repository, this.#context.signal).catch(
+      (thrown: unknown) => {
+        throw asLoginFault(thrown, `credential for ${host}`)
+      },
+    )
     return { credential, key: `${place} ${JSON.stringify(credential ?? null)}` }
   }
 }
@@ -169,8 +177,8 @@ function unauthorized(where: Repository, why: string): AdmissionError {
 }
 
 /** Whatever a token service answers is about the login and never about the content that was asked for. */
-function asLoginFault(thrown: unknown): AdmissionError {
-  const error = toAdmissionError(thrown, 'logging in')
+function asLoginFault(thrown: unknown, doing: string): AdmissionError {
+  const error = toAdmissionError(thrown, doing)
   const isAboutContent =
     error.code === 'REGISTRY_RESPONSE_INVALID' || error.code === 'REGISTRY_TOO_LARGE'
   return isAboutContent

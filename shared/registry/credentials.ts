@@ -90,7 +90,7 @@ function readCredential(entry: Fields): RegistryCredential | string {
   if (isFilled(registryToken)) return { kind: 'token', token: registryToken }
   if (isFilled(identityToken)) return { kind: 'identity', token: identityToken }
   if (isFilled(auth)) return readAuth(auth)
-  if (isFilled(username) && isFilled(password)) return { kind: 'basic', username, password }
+  if (isFilled(username) && isFilled(password)) return loginOf(username, password)
   return 'none of auth, username with password, identitytoken, registrytoken'
 }
 
@@ -104,11 +104,18 @@ function readAuth(auth: string): RegistryCredential | string {
     if (colon < 1) return 'auth is not the base64 of username:password'
     // Docker pads some passwords with NUL.
     const password = text.slice(colon + 1).replace(/\0+$/, '')
-    return { kind: 'basic', username: text.slice(0, colon), password }
+    return loginOf(text.slice(0, colon), password)
   } catch {
     // The decoder's own message could quote the secret.
     return 'auth is not the base64 of UTF-8 text'
   }
+}
+
+/** A login by Basic; credential helpers hand out identity tokens under the user `<token>`. */
+function loginOf(username: string, password: string): RegistryCredential {
+  return username === '<token>' && password !== ''
+    ? { kind: 'identity', token: password }
+    : { kind: 'basic', username, password }
 }
 
 /** The key for a message, without a login somebody wrote into it. */

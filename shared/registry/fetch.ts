@@ -19,8 +19,8 @@ export interface CallContext {
 
 export interface GuardedRequest {
   url: URL
-  /** A form to POST. Without it the request is a GET. */
-  form?: URLSearchParams
+  /** What to POST, a form or a body with headers of its own. Without it the request is a GET. It goes nowhere else. */
+  post?: URLSearchParams | { headers: Readonly<Record<string, string>>; body: string }
   accept?: string
   /** Goes to the origin of `url` only. */
   authorization?: string | undefined
@@ -151,8 +151,8 @@ async function followRedirects(
     }
     discard(response)
     if (redirects === MAX_REDIRECTS) throw lost(`${what}: more than ${MAX_REDIRECTS} redirects`)
-    // A form may hold a refresh token, and no token service redirects.
-    if (request.form !== undefined) throw lost(`${what}: answers a login with a redirect`)
+    // It may hold a token or a signature of one, and no token service redirects.
+    if (request.post !== undefined) throw lost(`${what}: answers a login with a redirect`)
     if (location === '' || !URL.canParse(location, url.href)) {
       throw lost(`${what}: redirects to no URL`)
     }
@@ -172,9 +172,12 @@ function initOf(
   if (request.accept !== undefined) headers.accept = request.accept
   if (authorization !== undefined) headers.authorization = authorization
   const init: RequestInit = { headers, redirect: 'manual', signal }
-  if (request.form === undefined) return init
-  headers['content-type'] = 'application/x-www-form-urlencoded'
-  return { ...init, method: 'POST', body: request.form.toString() }
+  const { post } = request
+  if (post === undefined) return init
+  const isForm = post instanceof URLSearchParams
+  const own = isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : post.headers
+  const body = isForm ? post.toString() : post.body
+  return { ...init, headers: { ...headers, ...own }, method: 'POST', body }
 }
 
 function redirectOf(response: Response): string | undefined {
@@ -205,7 +208,7 @@ function retryAfter(headers: Headers, now: number): number | undefined {
 /** Method, host and path. Never the query, where storage services keep their signatures. */
 function nameOf(request: GuardedRequest): string {
   const { host, pathname } = request.url
-  return `${request.form === undefined ? 'GET' : 'POST'} ${host}${pathname}`.slice(0, 500)
+  return `${request.post === undefined ? 'GET' : 'POST'} ${host}${pathname}`.slice(0, 500)
 }
 
 function lost(message: string): AdmissionError {

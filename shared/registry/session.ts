@@ -9,18 +9,26 @@ import type { SessionAuth } from './auth.ts'
 import { type CallContext, errorCodeOf, type GuardedFetch, type GuardedResponse } from './fetch.ts'
 import { ACCEPT_MANIFESTS, descriptorsOf, OCI_INDEX, readManifest } from './manifest.ts'
 import { distinct, listReferrers } from './referrers.ts'
-import type { Descriptor, Manifest, RegistrySession, Repository, ResolvedImage } from './types.ts'
+import type {
+  CredentialNames,
+  Descriptor,
+  Manifest,
+  RegistrySession,
+  Repository,
+  ResolvedImage,
+} from './types.ts'
 
 export interface SessionOptions {
   fetch: GuardedFetch
   addresses: AddressPolicy
-  authFor: (context: CallContext) => SessionAuth
+  /** Undefined for the registries' own logins. */
+  authFor: (context: CallContext, names: CredentialNames | undefined) => SessionAuth
   signal: AbortSignal
 }
 
 /** A session whose calls end with the signal. Everything but its tokens is forgotten with it. */
 export function createSession(options: SessionOptions): RegistrySession {
-  return new OneSession(options)
+  return new OneSession(options, new Budget(options.signal), undefined)
 }
 
 /** Where the registry API of an image is. Docker Hub's is at another host than its name. */
@@ -28,31 +36,25 @@ export function repositoryOf(reference: ImageReference): Repository {
   return { host: apiHost(reference), repository: reference.repository }
 }
 
-class OneSession implements RegistrySession {
-  readonly #options: SessionOptions
-  readonly #auth: SessionAuth
-  readonly #context: CallContext
-  readonly #shared = new Map<string, Promise<unknown>>()
-  #calls = 0
+/** What all sessions of one request spend together. */
+class Budget {
+  readonly context: CallContext
+  /** Sessions with logins of their own, by the names of those. */
+  readonly sessions = new Map<string, RegistrySession>()
+  calls = 0
   #bytes = 0
 
-  constructor(options: SessionOptions) {
-    this.#options = options
+  constructor(signal: AbortSignal) {
     const limit = pLimit(MAX_CONCURRENT_CALLS)
-    this.#context = {
-      signal: options.signal,
+    this.context = {
+      signal,
       limit: (run) => limit(run),
       onRequest: () => {
         this.#spend(0)
-        this.#calls++
+        this.calls++
       },
       onBytes: (count) => this.#spend(count),
     }
-    this.#auth = options.authFor(this.#context)
-  }
-
-  get calls(): number {
-    return this.#calls
   }
 
   /** Not a fault of the content: whoever fills the budget must not make the signatures of other images look absent. */
@@ -63,6 +65,31 @@ class OneSession implements RegistrySession {
       'REGISTRY_BUDGET_SPENT',
       `registries sent more than ${MAX_SESSION_BYTES} bytes for one review`,
     )
+  }
+}
+
+class OneSession implements RegistrySession {
+  readonly #options: SessionOptions
+  readonly #budget: Budget
+  readonly #auth: SessionAuth
+  readonly #shared = new Map<string, Promise<unknown>>()
+
+  constructor(options: SessionOptions, budget: Budget, names: CredentialNames | undefined) {
+    this.#options = options
+    this.#budget = budget
+    this.#auth = options.authFor(budget.context, names)
+  }
+
+  get calls(): number {
+    return this.#budget.calls
+  }
+
+  withCredentials(names: CredentialNames): RegistrySession {
+    const { sessions } = this.#budget
+    const key = JSON.stringify([names.secrets, names.providers])
+    const session = sessions.get(key) ?? new OneSession(this.#options, this.#budget, names)
+    sessions.set(key, session)
+    return session
   }
 
   resolve(reference: ImageReference): Promise<ResolvedImage> {
@@ -153,13 +180,13 @@ class OneSession implements RegistrySession {
   ): Promise<GuardedResponse> {
     const request = { url, maxBytes, ...(accept === undefined ? {} : { accept }) }
     const authorization = await this.#auth.authorization(repository)
-    const first = await this.#options.fetch({ ...request, authorization }, this.#context)
+    const first = await this.#options.fetch({ ...request, authorization }, this.#budget.context)
     // A challenge from where a redirect led is not the registry's.
     if (first.status !== 401 || first.url.origin !== url.origin) return allowed(first, repository)
     const challenge = first.headers.get('www-authenticate')
     const renewed = await this.#auth.renew(repository, authorization, challenge)
     const again = { ...request, authorization: renewed }
-    return allowed(await this.#options.fetch(again, this.#context), repository)
+    return allowed(await this.#options.fetch(again, this.#budget.context), repository)
   }
 
   /** The names are checked again here, where they become a path: `..` would leave the repository a token is for. */

@@ -52,7 +52,7 @@ function toHttp(request: TokenRequest): GuardedRequest {
   if (refreshToken !== undefined) {
     const grant = { grant_type: 'refresh_token', client_id: 'countersign' }
     const form = new URLSearchParams({ ...grant, ...params, refresh_token: refreshToken })
-    return { url, form, maxBytes: MAX_TOKEN_BYTES }
+    return { url, post: form, maxBytes: MAX_TOKEN_BYTES }
   }
   for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
   return { url, authorization: basic, maxBytes: MAX_TOKEN_BYTES }

@@ -32,6 +32,19 @@ export interface ResolvedImage {
   descriptor: Descriptor
 }
 
+/** Entries of the operator's config that stand for the registries' own logins: names only, a secret is in no policy. */
+export interface CredentialNames {
+  /** `namespace/name` or `name`, as the config has them. */
+  secrets: readonly string[]
+  providers: readonly CredentialProvider[]
+}
+
+/** Where logins come from, by the names policies use (specs/image-validating-policy.md 4.9). */
+export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
+
+/** All of them; `default` is what the config has without a provider. */
+export const CREDENTIAL_PROVIDERS = ['default', 'amazon', 'azure', 'google', 'github'] as const
+
 /**
  * The registry as one request sees it: identical calls are made once, all of them end with the request's signal, at most
  * `MAX_CONCURRENT_CALLS` are under way. Throws AdmissionError only.
@@ -45,7 +58,12 @@ export interface RegistrySession {
   blob(repository: Repository, descriptor: Descriptor, maxBytes: number): Promise<Bytes>
   /** Referrers of a digest: the referrers API, or the fallback tag where it does not exist. At most `MAX_REFERRERS`. */
   referrers(repository: Repository, digest: string): Promise<readonly Descriptor[]>
-  /** HTTP requests made so far. */
+  /**
+   * The same request with other logins, always the same session for the same names: bounds and counts are those of the request,
+   * while nothing that was found out or logged in to here is used there, or the other way round.
+   */
+  withCredentials(names: CredentialNames): RegistrySession
+  /** HTTP requests of the request made so far, whatever their logins. */
   readonly calls: number
 }
 

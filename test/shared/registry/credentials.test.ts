@@ -87,6 +87,16 @@ describe('an entry of a docker config', () => {
       expected: { kind: 'identity', token: 'id' },
     },
     {
+      name: 'has its identity token under the user of credential helpers',
+      entry: { auth: encode('<token>:id') },
+      expected: { kind: 'identity', token: 'id' },
+    },
+    {
+      name: 'has the key of a Google service account as a password',
+      entry: { auth: encode('_json_key:{"type": "service_account"}') },
+      expected: { kind: 'basic', username: '_json_key', password: '{"type": "service_account"}' },
+    },
+    {
       name: 'has its registry token before all',
       entry: { auth: encode('user:pass'), identitytoken: 'id', registrytoken: 'reg' },
       expected: { kind: 'token', token: 'reg' },
