@@ -177,8 +177,20 @@ export const MAX_PROOF_HASHES = 64
 export const MAX_CHECKPOINT_CHARS = 64 * KIB
 /** A Sigstore trusted root, bytes: the public one takes 7 KiB. */
 export const MAX_TRUSTED_ROOT_BYTES = MIB
+/** One file of a TUF repository has to be here after this long, milliseconds: the largest takes seconds on a slow line. */
+export const TUF_DOWNLOAD_MS = 30_000
+/** From this long before the last key of its kind ends operators are told, days: time for a refresh and a rollout. */
+export const TRUST_ENDS_SOON_DAYS = 30
+/** Metadata beside a trusted root that ended this long ago says nobody has refreshed it, days: authorities announce changes months ahead. */
+export const TRUST_STALE_DAYS = 90
 /** A KMS reference, characters: the longest ARN KMS documents, plus scheme and endpoint. */
 export const MAX_KMS_REFERENCE_CHARS = 2400
+/** A message that KMS verifies as it is (`MessageType: RAW`), bytes: its own limit. */
+export const MAX_KMS_MESSAGE_BYTES = 4096
+/** The answer of Vault about a key, bytes: every version of it with its public key; one that was rotated daily for years takes some. */
+export const MAX_VAULT_ANSWER_BYTES = MIB
+/** Nesting of an answer of Vault, levels: four are needed. */
+export const MAX_VAULT_DEPTH = 16
 /** Redirects followed for one registry request. */
 export const MAX_REDIRECTS = 5
 /** Requests of one review that are under way at once: Workers allows six connections. */

@@ -50,6 +50,11 @@ export interface LoadOptions {
   kmsEndpoints?: readonly string[]
   /** JSON of the trusted root of a TUF mirror, or of Sigstore's public-good instance for undefined; undefined where there is none. */
   trustedRoot?: (mirror: string | undefined) => string | undefined
+  /**
+   * SHA-256 hex of the TUF root that the mirror's trusted root descends from; undefined where the operator named none. A policy that
+   * names another root must not load.
+   */
+  tufRootHash?: (mirror: string | undefined) => string | undefined
 }
 
 /** Part of every policy hash: raised when the same document may mean something else than before. */
