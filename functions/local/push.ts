@@ -21,7 +21,8 @@ export interface PushedLayer {
 
 /** An artifact that refers to an image. */
 export interface PushedReferrer {
-  artifactType: string
+  /** `null` leaves the field out: the media type of the config says what it is. */
+  artifactType: string | null
   layers: readonly PushedLayer[]
   annotations?: Record<string, string>
   /** The empty config of OCI 1.1 unless given. */
@@ -79,7 +80,7 @@ export async function pushReferrer(
   const manifest = {
     schemaVersion: 2,
     mediaType: OCI_MANIFEST,
-    artifactType: artifact.artifactType,
+    ...(artifact.artifactType === null ? {} : { artifactType: artifact.artifactType }),
     config: await pushBlob(target, config.bytes, config.mediaType),
     layers: await Promise.all(artifact.layers.map((layer) => pushLayer(target, layer))),
     subject: { mediaType: subject.mediaType, digest: subject.digest, size: subject.size },
@@ -87,7 +88,7 @@ export async function pushReferrer(
   }
   const { descriptor, response } = await putManifest(target, manifest, {})
   if (response.headers.get('oci-subject') === null) {
-    const { fallbackArtifactType: told = artifact.artifactType } = artifact
+    const { fallbackArtifactType: told = artifact.artifactType ?? config.mediaType } = artifact
     await addToFallbackIndex(target, subject.digest, {
       ...descriptor,
       ...(told === null ? {} : { artifactType: told }),

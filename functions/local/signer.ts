@@ -1,18 +1,27 @@
 import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import type { HashAlgorithm } from '#shared/signature/types.ts'
+import type { Evidence } from './evidence.ts'
 
 /** Whatever can sign like cosign: ECDSA in DER, RSA PKCS#1 v1.5, Ed25519. */
 export interface Signer {
   /** base64 SHA-256 of the public key, what cosign puts into a bundle as its hint. */
   readonly hint: string
+  readonly publicKey: KeyObject
+  /** What messages are hashed with. */
+  readonly hash: HashAlgorithm
+  /** What goes with its signatures; nothing unless given. */
+  readonly evidence?: Evidence
   sign(message: Uint8Array): Promise<Uint8Array>
 }
 
 /** A signer with a private key at hand. cosign 2 hashes with SHA-256 whatever the curve, so that is the default. */
 export function localSigner(privateKey: KeyObject, hash: HashAlgorithm = 'sha256'): Signer {
   const digest = privateKey.asymmetricKeyType === 'ed25519' ? null : hash
+  const publicKey = createPublicKey(privateKey)
   return {
-    hint: hintOf(createPublicKey(privateKey).export({ type: 'spki', format: 'der' })),
+    hint: hintOf(publicKey.export({ type: 'spki', format: 'der' })),
+    publicKey,
+    hash,
     sign: async (message) => sign(digest, message, privateKey),
   }
 }
@@ -39,8 +48,11 @@ export async function kmsSigner(key: KmsSigningKey): Promise<Signer> {
   const algorithm = (key.algorithm as typeof first) ?? first
   if (algorithm === undefined) throw new TypeError(`${keyId} is not for signing`)
   const hash = algorithm === 'ED25519_SHA_512' ? undefined : hashOf(algorithm)
+  const spki = answer.PublicKey ?? new Uint8Array()
   return {
-    hint: hintOf(answer.PublicKey ?? new Uint8Array()),
+    hint: hintOf(spki),
+    publicKey: createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }),
+    hash: hash ?? 'sha256',
     async sign(message) {
       const { Signature } = await client.send(
         new SignCommand({
@@ -56,8 +68,9 @@ export async function kmsSigner(key: KmsSigningKey): Promise<Signer> {
   }
 }
 
-function hashOf(algorithm: string): string {
-  return `sha${/_SHA_(\d+)$/.exec(algorithm)?.[1] ?? '256'}`
+function hashOf(algorithm: string): HashAlgorithm {
+  const [, bits] = /_SHA_(384|512)$/.exec(algorithm) ?? []
+  return bits === undefined ? 'sha256' : bits === '384' ? 'sha384' : 'sha512'
 }
 
 function hintOf(spki: Uint8Array): string {

@@ -22,7 +22,7 @@ export const digestOf = (bytes: Uint8Array, hash = 'sha256') =>
   new Uint8Array(createHash(hash).update(bytes).digest())
 
 /** The public key as a SubjectPublicKeyInfo. */
-export const spkiOf = ({ publicKey }: Pair) =>
+export const spkiOf = ({ publicKey }: Pick<Pair, 'publicKey'>) =>
   new Uint8Array(publicKey.export({ type: 'spki', format: 'der' }))
 
 /** The signature of the bytes: ECDSA in DER, RSA PKCS#1 v1.5, or Ed25519, which hashes for itself. */

@@ -11,7 +11,7 @@ export interface Logged {
   signature: Uint8Array
   /** The signer's certificate; without one, its key is logged. */
   leaf: Uint8Array | undefined
-  signer: Pair
+  signer: Pick<Pair, 'publicKey'>
   payload: Uint8Array
   /** What was signed. */
   message: Uint8Array
