@@ -14,7 +14,7 @@ export type Settled = Verification | { status: 'sealed' } | { status: 'uncovered
 /** One thing to find out: a signature by one attestor, or the data of an image. */
 export type Question =
   | { kind: 'signature'; policy: CompiledPolicy; image: string; attestor: string }
-  | { kind: 'data'; image: string }
+  | { kind: 'data'; policy: CompiledPolicy; image: string }
 
 /** Whether signatures that could not be checked are left out of a count, or counted as if they were good. */
 export type Bound = 'low' | 'high'
@@ -52,8 +52,8 @@ export class CallLedger {
     this.#signatures.set(signatureKey(question.policy, question.image, question.attestor), result)
   }
 
-  settleData(image: string, result: JsonValue | AdmissionError): void {
-    this.#data.set(image, result)
+  settleData(question: Question & { kind: 'data' }, result: JsonValue | AdmissionError): void {
+    this.#data.set(dataKey(question.policy, question.image), result)
   }
 
   /** What was learned of one (image, attestor) pair, or undefined when nobody asked. */
@@ -79,7 +79,7 @@ export class CallLedger {
       case 'verifyImageSignatures':
         return this.#signatureCount(policy, image, attestors, bound, seen)
       case 'getImageData':
-        return this.#imageData(image)
+        return this.#imageData(policy, image)
       default:
         return failure(`${call.name}: no such host function`)
     }
@@ -125,12 +125,13 @@ export class CallLedger {
     return this.#ask(key, { kind: 'signature', policy, image, attestor })
   }
 
-  #imageData(image: string): HostAnswer {
-    const known = this.#data.get(image)
+  #imageData(policy: CompiledPolicy, image: string): HostAnswer {
+    const key = dataKey(policy, image)
+    const known = this.#data.get(key)
     if (known instanceof Error) return failure(`failed to get image data: ${known.message}`)
     if (known !== undefined) return { kind: 'value', value: known }
     if (this.#options.sealedOnly) return failure(uncovered(image))
-    const asked = this.#ask(`data|${image}`, { kind: 'data', image })
+    const asked = this.#ask(key, { kind: 'data', policy, image })
     return asked === 'pending' ? { kind: 'pending' } : TOO_MANY
   }
 
@@ -218,6 +219,11 @@ function attestorsOf(policy: CompiledPolicy, list: JsonValue | undefined): strin
 
 function signatureKey(policy: CompiledPolicy, image: string, attestor: string): string {
   return JSON.stringify([policy.hash, image, attestor])
+}
+
+/** What one policy reads with its login is not for a policy with another. */
+function dataKey({ credentials }: CompiledPolicy, image: string): string {
+  return JSON.stringify(['data', credentials ?? null, image])
 }
 
 function failure(message: string): HostAnswer {

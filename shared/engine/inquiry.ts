@@ -1,6 +1,7 @@
 import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { parseReference } from '../image/reference.ts'
 import type { JsonValue } from '../json.ts'
+import type { CompiledPolicy } from '../policy/types.ts'
 import type { RegistryClient, RegistrySession, ResolvedImage } from '../registry/types.ts'
 import type { Verification, Verifier } from '../signature/types.ts'
 import type { CallLedger, Question } from './calls.ts'
@@ -42,17 +43,16 @@ export class Inquiry {
     }
   }
 
-  /** The manifest descriptor of an image string, resolved once per request. Throws AdmissionError. */
-  async resolve(image: string): Promise<ResolvedImage> {
-    const session = await this.#open()
+  /** The manifest descriptor of an image string, resolved once per request with the logins of the policy. Throws AdmissionError. */
+  async resolve(image: string, policy: CompiledPolicy): Promise<ResolvedImage> {
+    const session = await this.#open(policy)
     return session.resolve(parseReference(image))
   }
 
   async settle(questions: readonly Question[], ledger: CallLedger): Promise<void> {
     await Promise.all(
       questions.map(async (question) => {
-        if (question.kind === 'data')
-          ledger.settleData(question.image, await this.#data(question.image))
+        if (question.kind === 'data') ledger.settleData(question, await this.#data(question))
         else ledger.settleSignature(question, await this.#signature(question))
       }),
     )
@@ -63,15 +63,16 @@ export class Inquiry {
     const attestor = policy.attestors.find((candidate) => candidate.name === question.attestor)
     try {
       if (attestor === undefined) throw new TypeError(`no attestor ${question.attestor}`)
-      const { cluster, signal } = this.#options
+      const { signal } = this.#options
+      const cluster = this.#scopeOf(policy)
       const { verifier } = await this.#live()
       const known = verifier.recall(parseReference(image), attestor, cluster)
       if (known !== undefined) {
         this.#cacheHits++
         return known
       }
-      const resolved = await this.resolve(image)
-      const registry = await this.#open()
+      const resolved = await this.resolve(image, policy)
+      const registry = await this.#open(policy)
       return await verifier.verifyImage(resolved, attestor, { cluster, registry, signal })
     } catch (thrown) {
       // Also an image that is not there for us: a cluster with another login may well pull it.
@@ -80,10 +81,10 @@ export class Inquiry {
     }
   }
 
-  async #data(image: string): Promise<JsonValue | AdmissionError> {
+  async #data({ image, policy }: Question & { kind: 'data' }): Promise<JsonValue | AdmissionError> {
     try {
       const { imageData } = await import('./image-data.ts')
-      return await imageData(await this.resolve(image), await this.#open())
+      return await imageData(await this.resolve(image, policy), await this.#open(policy))
     } catch (thrown) {
       return toAdmissionError(thrown, `reading the data of ${image}`)
     }
@@ -98,9 +99,18 @@ export class Inquiry {
     return live
   }
 
-  async #open(): Promise<RegistrySession> {
+  async #open({ credentials }: CompiledPolicy): Promise<RegistrySession> {
     const { registry } = await this.#live()
     this.#session ??= registry.session(this.#options.signal)
-    return this.#session
+    return credentials === undefined ? this.#session : this.#session.withCredentials(credentials)
+  }
+
+  /**
+   * Whose verdicts a policy may share: those of its cluster that were found out with the same logins. Registries hide from one login what
+   * they show to another, so that neither a yes nor a "no signature found" is good for both.
+   */
+  #scopeOf({ credentials }: CompiledPolicy): string {
+    const { cluster } = this.#options
+    return credentials === undefined ? cluster : JSON.stringify([cluster, credentials])
   }
 }

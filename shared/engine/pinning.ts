@@ -4,6 +4,7 @@ import { isPinned, pinPatches } from '../image/pin.ts'
 import { imagesOf } from '../policy/images.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { Subject } from '../policy/subject.ts'
+import type { CompiledPolicy } from '../policy/types.ts'
 import type { Inquiry } from './inquiry.ts'
 
 /** Digests appended to images, and the images for which that was not possible. */
@@ -26,17 +27,19 @@ export async function pinImages(
   if (extraction.status === 'error') return { patches: [], failures: new Map() }
   const places = extraction.found.images
   const present = new Set(places.map(({ image }) => image))
-  const wanted = new Set(
-    policies.flatMap((prepared) =>
-      imagesToPin(prepared, subject).filter((image) => present.has(image)),
-    ),
-  )
+  /** Image → the policies that want it pinned. */
+  const wanted = new Map<string, CompiledPolicy[]>()
+  for (const prepared of policies) {
+    for (const image of imagesToPin(prepared, subject)) {
+      if (present.has(image)) wanted.set(image, [...(wanted.get(image) ?? []), prepared.policy])
+    }
+  }
   const digests = new Map<string, string>()
   const failures = new Map<string, string>()
   await Promise.all(
-    [...wanted].map(async (image) => {
+    [...wanted].map(async ([image, by]) => {
       try {
-        digests.set(image, (await inquiry.resolve(image)).descriptor.digest)
+        digests.set(image, await digestOf(image, by, inquiry))
       } catch (thrown) {
         const { message } = toAdmissionError(thrown, 'resolving')
         failures.set(image, `failed to resolve digest for image ${image}: ${message}`)
@@ -44,6 +47,27 @@ export async function pinImages(
     }),
   )
   return { patches: pinPatches(places, digests), failures }
+}
+
+/**
+ * The digest by the logins of the first policy that can tell: every one of them wants the image pinned, and each then verifies that
+ * digest with its own. Throws what the first was told.
+ */
+async function digestOf(
+  image: string,
+  policies: readonly CompiledPolicy[],
+  inquiry: Inquiry,
+): Promise<string> {
+  const logins = new Map(policies.map((policy) => [JSON.stringify(policy.credentials), policy]))
+  const faults: unknown[] = []
+  for (const policy of logins.values()) {
+    try {
+      return (await inquiry.resolve(image, policy)).descriptor.digest
+    } catch (thrown) {
+      faults.push(thrown)
+    }
+  }
+  throw faults[0]
 }
 
 function imagesToPin(prepared: PreparedPolicy, subject: Subject): readonly string[] {

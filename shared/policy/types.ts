@@ -1,4 +1,5 @@
 import type { CheckedExpression } from '../cel/types.ts'
+import type { CredentialNames } from '../registry/types.ts'
 import type { Attestor } from '../signature/types.ts'
 
 /** A label selector as Kubernetes spells it. */
@@ -57,6 +58,8 @@ export interface CompiledPolicy {
     messageExpression?: CheckedExpression
   }[]
   auditAnnotations: readonly { key: string; valueExpression: CheckedExpression }[]
+  /** Logins for all registry calls of this policy, in place of the registries' own. */
+  credentials?: CredentialNames
   /** More signatures can only help it (`counts.ts`): one that could not be checked may be left out of a count. */
   moreNeverHurts: boolean
   mutateDigest: boolean
