@@ -73,17 +73,23 @@ export type SignedDataCheck =
   | { valid: false; reason: string }
 
 /**
- * Whether the signer's certificate, which must be in the SignedData, signed the content: the message digest is the content's, the content
- * type is the signed one, and the signing certificate is the one the signed attributes name (ESS signing-certificate-v2, RFC 5035).
- * That the certificate is trusted is the caller's question.
+ * Whether the signer's certificate, which must be in the SignedData unless it is pinned, signed the content: the message digest is the
+ * content's, the content type is the signed one, and the signing certificate is the one the signed attributes name (ESS
+ * signing-certificate-v2, RFC 5035), without which only a pinned one is certain. That the certificate is trusted is the caller's question.
  */
-export async function checkSignedData(data: SignedData): Promise<SignedDataCheck> {
+export async function checkSignedData(
+  data: SignedData,
+  pinned?: Certificate,
+): Promise<SignedDataCheck> {
   const no = (reason: string): SignedDataCheck => ({ valid: false, reason })
   const { signer } = data
   const { hash, attributes } = signer
   if (hash === undefined) return no('its hash is not SHA-256, SHA-384 or SHA-512')
-  const certificate = data.certificates.find((each) => isNamedBy(each, signer.id))
-  if (certificate === undefined) return no('the certificate of its signer is not in it')
+  const known = pinned === undefined ? data.certificates : [pinned]
+  const certificate = known.find((each) => isNamedBy(each, signer.id))
+  if (certificate === undefined) {
+    return no(pinned ? 'its signer is another' : 'the certificate of its signer is not in it')
+  }
   const type = attributes.get(CONTENT_TYPE)
   if (type?.tag !== TAG.oid || dottedOid(type.content) !== data.contentType) {
     return no('its signed content type is another one')
@@ -95,7 +101,9 @@ export async function checkSignedData(data: SignedData): Promise<SignedDataCheck
   ) {
     return no('its message digest is not that of its content')
   }
-  if (!(await namesCertificate(attributes.get(SIGNING_CERTIFICATE_V2), certificate))) {
+  const named = attributes.get(SIGNING_CERTIFICATE_V2)
+  const isCertain = pinned !== undefined && named === undefined
+  if (!isCertain && !(await namesCertificate(named, certificate))) {
     return no('its signed attributes do not name the certificate of its signer')
   }
   const algorithm = signatureAlgorithmOf(signer.algorithm, 'CMS signature algorithm', hash)

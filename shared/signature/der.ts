@@ -110,6 +110,15 @@ function encodeInteger(scalar: Bytes): Bytes {
   return concat(Uint8Array.of(TAG.integer, digits.length + sign.length, ...sign), digits)
 }
 
+/** The DER element with this tag around the parts, at most 16 MiB of them. */
+export function encodeDer(tag: number, ...parts: readonly Uint8Array[]): Bytes {
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  const octets = [length >> 16, (length >> 8) & 0xff, length & 0xff]
+  while (octets[0] === 0) octets.shift()
+  const head = length < 0x80 ? [length] : [0x80 + octets.length, ...octets]
+  return concat(Uint8Array.of(tag, ...head), ...parts)
+}
+
 function readHead(
   bytes: Bytes,
   at: number,

@@ -19,6 +19,8 @@ export interface VerifyingKey {
   readonly name: string
   /** SHA-256 hex of the SubjectPublicKeyInfo. */
   readonly fingerprint: string
+  /** The SubjectPublicKeyInfo, DER. */
+  readonly spki: Bytes
   /**
    * The algorithm the signature verifies under, or undefined when it does not. With `hashAlgorithm` only that hash is
    * tried; without it the key's default and then SHA-256, because cosign 2 signs with SHA-256 whatever the curve while
@@ -98,6 +100,7 @@ export async function importVerifyingKey(
   return {
     name: method.name,
     fingerprint,
+    spki: own,
     async verify(message, signature, hashAlgorithm) {
       const raw = signature.length > MAX_SIGNATURE_BYTES ? undefined : method.toRaw(signature)
       if (raw === undefined) return undefined
@@ -122,11 +125,10 @@ async function importAll(
   const importFor = (hash: HashAlgorithm) =>
     crypto.subtle.importKey('spki', spki, method.importAs(hash), false, ['verify'])
   try {
-    const [sha256, sha384, sha512] = await Promise.all([
-      importFor('sha256'),
-      importFor('sha384'),
-      importFor('sha512'),
-    ])
+    const sha256 = await importFor('sha256')
+    // Only RSA keys are imported for a hash.
+    if (!method.scheme.startsWith('RSA')) return { sha256, sha384: sha256, sha512: sha256 }
+    const [sha384, sha512] = await Promise.all([importFor('sha384'), importFor('sha512')])
     return { sha256, sha384, sha512 }
   } catch (cause) {
     throw new AdmissionError('KEY_INVALID', `public key: not a valid ${method.name} key`, { cause })

@@ -1,5 +1,11 @@
 import { type Bytes, equal } from '../bytes.ts'
-import { checkSignedData, digestOf, parseSignedData, type SignedData } from './cms.ts'
+import {
+  checkSignedData,
+  digestOf,
+  parseSignedData,
+  type SignedData,
+  type SignedDataCheck,
+} from './cms.ts'
 import { TAG } from './der.ts'
 import type { HashAlgorithm } from './types.ts'
 import { hashOf } from './x509/algorithm.ts'
@@ -41,38 +47,61 @@ export async function checkTimestamp(
   anchors: readonly Certificate[],
 ): Promise<TimestampCheck> {
   const no = (reason: string): TimestampCheck => ({ valid: false, reason })
-  const data = parseSignedData(token)
-  const info = parseInfo(data)
-  if (info.hash === undefined) return no('its imprint is not SHA-256, SHA-384 or SHA-512')
-  if (!equal(info.imprint, await digestOf(info.hash, message))) return no('it is about other bytes')
-  const signed = await checkSignedData(data)
-  if (!signed.valid) return no(signed.reason)
-  const { signer } = signed
-  const fault = whyNotTimestamper(signer)
-  if (fault !== undefined) return no(fault)
-  if (info.authority && !sameName(info.authority, signer.subject)) {
-    return no('it names another authority than its signer')
-  }
+  const opened = openTimestamp(token)
+  const { earliest, latest, data } = opened
+  const signed = await checkSigner(opened, message)
+  if (!signed.valid) return signed
   const { certificates: intermediates } = data
-  const chain = await buildChain(signer, { intermediates, anchors, purpose: TIME_STAMPING })
+  const chain = await buildChain(signed.signer, { intermediates, anchors, purpose: TIME_STAMPING })
   if (chain === undefined) return no('its authority does not chain to a trusted certificate')
-  const { earliest, latest } = info
   if (!areValidAt(chain, earliest) || !areValidAt(chain, latest)) {
     return no('a certificate of its authority was not valid at its time')
   }
   return { valid: true, earliest, latest, chain }
 }
 
-interface Info {
+/** A TimeStampToken. Nothing about it is verified. */
+export interface Timestamp {
+  data: SignedData
   hash: HashAlgorithm | undefined
   imprint: Bytes
+  /** The time the authority gives, and that less and more its accuracy, milliseconds since the epoch. */
+  time: number
   earliest: number
   latest: number
   authority?: Name
 }
 
+/** The token in the DER. Throws `SIGNATURE_MALFORMED`. */
+export function openTimestamp(token: Bytes): Timestamp {
+  return parseInfo(parseSignedData(token))
+}
+
+/**
+ * Whether a certificate for timestamps signed the token and it is about `message`: the pinned certificate, else the one in the token, of
+ * which the caller has to ask whether it is trusted. Throws `KEY_INVALID` for a key outside the algorithm table.
+ */
+export async function checkSigner(
+  { data, hash, imprint, authority }: Timestamp,
+  message: Bytes,
+  pinned?: Certificate,
+): Promise<SignedDataCheck> {
+  const no = (reason: string): SignedDataCheck => ({ valid: false, reason })
+  if (hash === undefined) return no('its imprint is not SHA-256, SHA-384 or SHA-512')
+  if (!equal(imprint, await digestOf(hash, message))) return no('it is about other bytes')
+  const signed = await checkSignedData(data, pinned)
+  if (!signed.valid) return signed
+  const fault = whyNotTimestamper(signed.signer)
+  if (fault !== undefined) return no(fault)
+  if (authority && !sameName(authority, signed.signer.subject)) {
+    return no('it names another authority than its signer')
+  }
+  return signed
+}
+
 /** TSTInfo (RFC 3161 section 2.4.2). */
-function parseInfo({ contentType, content }: SignedData): Info {
+function parseInfo(data: SignedData): Timestamp {
+  const { contentType, content } = data
   if (contentType !== TST_INFO) throw malformed('CMS is not a timestamp token')
   const reader = DerReader.only(content, 'TSTInfo')
   if (smallInteger(reader.next(TAG.integer).content, 'TSTInfo version') !== 1) {
@@ -94,8 +123,10 @@ function parseInfo({ contentType, content }: SignedData): Info {
   if (reader.optional(0xa1) !== undefined) throw malformed('TSTInfo has extensions, not supported')
   reader.end()
   return {
+    data,
     hash,
     imprint: digest,
+    time,
     // Outwards, so that less than a millisecond never moves a time into a validity.
     earliest: Math.floor(time - margin),
     latest: Math.ceil(time + margin),

@@ -79,7 +79,9 @@ function parseTbs(reader: DerReader) {
     spki,
     notBefore: timeOf(from, 'notBefore'),
     notAfter: timeOf(to, 'notAfter'),
-    ...(field ? parseExtensions(DerReader.only(field.content, 'extensions')) : { unhandled: [] }),
+    ...(field
+      ? parseExtensions(DerReader.only(field.content, 'extensions'))
+      : { unhandled: [], values: new Map() }),
   }
 }
 

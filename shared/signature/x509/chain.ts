@@ -1,7 +1,7 @@
 import { type Bytes, equal } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
 import { MAX_CERTIFICATES, MAX_CHAIN_CHECKS } from '../../limits.ts'
-import { importVerifyingKey, type SignatureAlgorithm } from '../key.ts'
+import { importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from '../key.ts'
 import { signatureAlgorithmOf } from './algorithm.ts'
 import type { Certificate } from './certificate.ts'
 import { printName } from './name.ts'
@@ -16,10 +16,27 @@ export async function verifyUnder(
   message: Bytes,
   signature: Bytes,
 ): Promise<boolean> {
-  const rsa = scheme === 'RSASSA_PSS' ? scheme : 'RSASSA_PKCS1_V1_5'
-  const key = await importVerifyingKey(spki, rsa)
+  const key = await keyOf(spki, scheme === 'RSASSA_PSS' ? scheme : 'RSASSA_PKCS1_V1_5')
   const verified = await key.verify(message, signature, hash)
   return verified?.scheme === scheme && verified.hash === hash
+}
+
+/** Imported keys for as long as the certificate they stand in is kept: those of trust anchors are asked again and again. */
+const imported = {
+  RSASSA_PKCS1_V1_5: new WeakMap<Bytes, VerifyingKey>(),
+  RSASSA_PSS: new WeakMap<Bytes, VerifyingKey>(),
+}
+
+/** The key of a parsed certificate, imported once. Throws `KEY_INVALID` for one outside the algorithm table. */
+export async function keyOf(
+  spki: Bytes,
+  rsa: keyof typeof imported = 'RSASSA_PKCS1_V1_5',
+): Promise<VerifyingKey> {
+  const known = imported[rsa].get(spki)
+  if (known !== undefined) return known
+  const key = await importVerifyingKey(spki, rsa)
+  imported[rsa].set(spki, key)
+  return key
 }
 
 /**
@@ -94,7 +111,8 @@ export interface ChainMaterial {
   purpose: string
 }
 
-function allows({ extendedKeyUsage }: Certificate, purpose: string): boolean {
+/** True when the certificate's purposes, if it limits them, include this one. */
+export function allows({ extendedKeyUsage }: Certificate, purpose: string): boolean {
   const purposes = extendedKeyUsage?.purposes
   return purposes === undefined || purposes.includes(purpose) || purposes.includes(ANY_PURPOSE)
 }

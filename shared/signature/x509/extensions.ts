@@ -23,6 +23,8 @@ export type KeyUsage = (typeof KEY_USAGES)[number]
 export interface GeneralName {
   kind: 'email' | 'dns' | 'uri' | 'directory' | 'other'
   value: string
+  /** Content of an otherName: its type and value. */
+  other?: Bytes
 }
 
 /** What a certificate's extensions say. A field is undefined when the extension is not there. */
@@ -43,6 +45,8 @@ export interface Extensions {
   ocspNoCheck?: true
   /** Extensions this reader does not act on although a verifier must: critical ones, and name constraints in any case. */
   unhandled: readonly string[]
+  /** The value of every extension by its dotted object identifier, for readers of those that are not general. */
+  values: ReadonlyMap<string, Bytes>
 }
 
 type Mutable = { -readonly [K in keyof Extensions]: Extensions[K] }
@@ -148,8 +152,10 @@ export function readExtensions(reader: DerReader, what = 'a certificate'): reado
 /** What the extensions of a certificate say. Throws `SIGNATURE_MALFORMED` like `readExtensions`, and for values that are broken. */
 export function parseExtensions(reader: DerReader): Extensions {
   const unhandled: string[] = []
-  const out: Mutable = { unhandled }
+  const values = new Map<string, Bytes>()
+  const out: Mutable = { unhandled, values }
   for (const { oid, critical, value } of readExtensions(reader)) {
+    values.set(oid, value)
     const parse = Object.hasOwn(PARSERS, oid) ? PARSERS[oid] : undefined
     if (parse !== undefined) parse(value, critical, out)
     else if ((critical && !HARMLESS.has(oid)) || oid === NAME_CONSTRAINTS) unhandled.push(oid)
@@ -183,6 +189,7 @@ function generalNames(reader: DerReader): GeneralName[] {
       if (content.some((byte) => byte >= 0x80)) throw malformed('a name is not ASCII')
       return { kind, value: ascii(content) }
     }
+    if (tag === 0xa0) return { kind: 'other', value: '', other: content }
     if (tag !== 0xa4) return { kind: 'other', value: '' }
     const name = new DerReader(content, 'directoryName').next(TAG.sequence)
     return { kind: 'directory', value: printName(parseName(name, 'directoryName')) }
