@@ -2,6 +2,7 @@ import type { CheckedExpression } from '../cel/types.ts'
 import type { Attestor } from '../signature/types.ts'
 import { moreNeverHurts } from './counts.ts'
 import type { PolicyDocument } from './schema.ts'
+import { credentialNames } from './credentials.ts'
 import { formatPath, type Path } from './shape.ts'
 import type { CompiledPolicy } from './types.ts'
 
@@ -58,6 +59,7 @@ export function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Part
     })),
     moreNeverHurts: moreNeverHurts({ variables, validations }),
     ...spec.validationConfigurations,
+    ...(spec.credentials === undefined ? {} : { credentials: credentialNames(spec.credentials) }),
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
   }
 }

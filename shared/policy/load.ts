@@ -9,6 +9,7 @@ import type { Attestor } from '../signature/types.ts'
 import { assemble } from './assemble.ts'
 import type { AttestorFields } from './attestors.ts'
 import { compileExpressions } from './compile.ts'
+import { checkCredentials, type KnownRegistries } from './credentials.ts'
 import {
   type FileFault,
   objectsOf,
@@ -42,12 +43,14 @@ export interface PolicyFile {
   text: string
 }
 
-/** What the operator's config says about keys in policies. */
+/** What the operator's config says about keys and logins in policies. */
 export interface LoadOptions {
   /** Region of `awskms://` references that name none. */
   kmsRegion?: string
   /** KMS endpoints that references may name: origins such as `https://kms.internal:4566`. */
   kmsEndpoints?: readonly string[]
+  /** What policies may name as their logins. Undefined: nobody checks, and a name that is not there is an error of every call. */
+  registries?: KnownRegistries
   /** JSON of the trusted root of a TUF mirror, or of Sigstore's public-good instance for undefined; undefined where there is none. */
   trustedRoot?: (mirror: string | undefined) => string | undefined
   /**
@@ -144,6 +147,7 @@ class Loading {
     const specPath = [...path, 'spec']
     const compiled = await compileExpressions(own(value, 'spec'), specPath, faults)
     if (document === undefined) return undefined
+    this.#checkCredentials(document.spec, specPath, faults)
     const attestors = await this.#attestors(document.spec, specPath, faults)
     if (faults.count > 0) return undefined
     if (document.spec.evaluation?.admission?.enabled === false) {
@@ -157,6 +161,12 @@ class Loading {
     addNotes(document.spec, specPath, notes)
     const hash = await this.#hash(document, attestors)
     return assemble(document, { source, hash, attestors, compiled, specPath })
+  }
+
+  #checkCredentials({ credentials }: PolicySpec, path: Path, faults: Faults): void {
+    const { registries } = this.#options
+    if (credentials === undefined || registries === undefined) return
+    checkCredentials(credentials, [...path, 'credentials'], registries, faults)
   }
 
   /** Keys are checked now, so that a bad one shows before the first image asks for it. */

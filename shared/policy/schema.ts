@@ -1,6 +1,7 @@
 import { type AttestorFields, attestor } from './attestors.ts'
 import { MISSING_CONSTRAINTS, matchConstraints } from './constraints.ts'
 import { compileGlob } from './glob.ts'
+import { credentials } from './credentials.ts'
 import { isIdentifier, isQualifiedName, isSubdomain } from './names.ts'
 import {
   anything,
@@ -124,13 +125,6 @@ function refusedControllers(value: unknown, path: Path, faults: Faults): [] | un
     ? []
     : faults.add(path, CONTROLLERS, 'POLICY_UNSUPPORTED')
 }
-
-const credentials: Shape<never> = (_value, path, faults) =>
-  faults.add(
-    path,
-    'credentials in a policy are not supported; registries and their credentials are in the config',
-    'POLICY_UNSUPPORTED',
-  )
 
 const ACTIONS: readonly ValidationAction[] = ['Deny', 'Audit', 'Warn']
 

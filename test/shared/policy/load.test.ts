@@ -73,7 +73,7 @@ spec:
     - expression: variables.block == variables.folded && variables.nobody
       message: 7
   credentials:
-    secrets: [a]
+    secrets: a
 `
     const { policies, faults } = await yaml(text)
     expect(policies).toEqual([])
@@ -91,7 +91,7 @@ spec:
       'a.yaml:32:9 POLICY_INVALID spec.attestors[0].cosign.key: Required value: one of data and kms must be set',
       "a.yaml:34:67 CEL_CHECK spec.validations[0].expression: undefined field 'nobody' (at 1:49 of the expression)",
       'a.yaml:35:16 POLICY_INVALID spec.validations[0].message: Invalid value: "integer": must be of type string',
-      'a.yaml:36:3 POLICY_UNSUPPORTED spec.credentials: credentials in a policy are not supported; registries and their credentials are in the config',
+      'a.yaml:37:14 POLICY_INVALID spec.credentials.secrets: Invalid value: "string": must be of type array',
     ])
   })
 

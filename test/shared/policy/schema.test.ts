@@ -721,12 +721,6 @@ describe('what is not supported is refused, never ignored', () => {
       message: 'attestations are not supported yet',
     },
     {
-      spec: { credentials: {} },
-      path: 'spec.credentials',
-      message:
-        'credentials in a policy are not supported; registries and their credentials are in the config',
-    },
-    {
       spec: { evaluation: { mode: 'JSON' } },
       path: 'spec.evaluation.mode',
       message: 'evaluation mode "JSON" is not supported, only Kubernetes',
