@@ -131,6 +131,10 @@ export const MAX_SIGNATURE_ATTEMPTS = 50
 export const SIGNATURE_BATCH = 4
 /** Candidate signatures kept with a cached verdict: enough to explain it, small times every cache entry. */
 export const MAX_CACHED_CANDIDATES = 10
+/** Payloads of attestations that one isolate keeps with its verdicts, bytes: a Worker has 128 MiB for everything. */
+export const MAX_CACHED_PAYLOAD_BYTES = 8 * MIB
+/** Referrers of one artifact type whose own signatures are looked at, for one image and attestor. */
+export const MAX_ATTESTED_REFERRERS = 10
 /** One decoded signature, bytes: RSA 8192 takes 1,024, everything else less. */
 export const MAX_SIGNATURE_BYTES = 2 * KIB
 /** A PEM public key of a policy, characters: RSA 8192 takes 1,500. */
@@ -164,6 +168,19 @@ export const MAX_TRUSTED_IDENTITIES = 100
 export const MAX_IDENTITY_CHARS = 2 * KIB
 /** Notary Project signatures tried for one image, Kyverno's own `MaxSignatureAttempts`. */
 export const MAX_NOTARY_ATTEMPTS = 10
+/** An OCSP response, bytes: real ones take one to five thousand. */
+export const MAX_OCSP_BYTES = 64 * KIB
+/** A CRL, bytes: a hundred thousand entries, gone through in 100 ms; those of code-signing authorities take less than half. */
+export const MAX_CRL_BYTES = 4 * MIB
+/** OCSP responders, and CRLs, asked about one certificate: real ones name one of each. */
+export const MAX_REVOCATION_URLS = 2
+/** One OCSP request, and one CRL, without an answer, milliseconds: the Notary Project's own thresholds. */
+export const OCSP_TIMEOUT_MS = 2000
+export const CRL_TIMEOUT_MS = 5000
+/** How far the beginning of an OCSP response or a CRL may lie ahead, milliseconds: the difference between two clocks. */
+export const REVOCATION_SKEW_MS = 5000
+/** No answer about a certificate is kept longer, milliseconds, however long it counts: a revocation should take effect soon. */
+export const MAX_REVOCATION_TTL_MS = 3_600_000
 /** RSA modulus, bits: shorter is breakable, longer only costs time. */
 export const MIN_RSA_BITS = 2048
 export const MAX_RSA_BITS = 8192
