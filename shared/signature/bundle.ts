@@ -117,7 +117,8 @@ async function readReferrer(
     throw unwantedPredicate(stated, wanted)
   const layer = readBundleLayer(manifest.json, subject.digest)
   const bytes = await registry.blob(storeOf(subject), layer, MAX_BLOB_BYTES)
-  return readBundle(bytes, subject.digest, () => readManifest(subject, registry), wanted)
+  const manifestBytes = () => readManifest(subject, registry)
+  return { ...(await readBundle(bytes, subject.digest, manifestBytes, wanted)), blob: layer }
 }
 
 /** The manifest's own word: its artifact type where it has one, else the media type of a layer. */

@@ -28,6 +28,8 @@ export interface SignedContent {
   signature: Bytes
   /** The in-toto statement inside the message; undefined for a payload or a message signature. */
   statement?: Bytes
+  /** The blob that holds the statement. */
+  blob?: Descriptor
   /** What a payload calls `optional` and a statement its subject's `annotations`: signed, unlike annotations of a layer. */
   annotations?: Readonly<Record<string, string>>
   /** The Sigstore bundle it is from, for attestors that are more than a key. */

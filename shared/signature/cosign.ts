@@ -130,6 +130,7 @@ async function readEnvelopeLayer(
     message,
     signature,
     statement: payload,
+    blob: readDescriptor(layer),
     annotations: statement.annotations,
     layer: readEvidence(annotations, bytes),
   }

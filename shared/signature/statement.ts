@@ -1,5 +1,5 @@
 import type { Bytes } from '../bytes.ts'
-import type { AdmissionError } from '../errors.ts'
+import { AdmissionError } from '../errors.ts'
 import { isJsonObject, type JsonValue } from '../json.ts'
 import { dig, digestHex, malformed, quote, readJson } from './content.ts'
 
@@ -48,15 +48,26 @@ export function readStatement(
   return { predicateType, annotations: textsOf(dig(subject, 'annotations')) }
 }
 
+/** A statement that is of none of the wanted types. */
+export class UnwantedPredicate extends AdmissionError {
+  readonly predicateType: string
+
+  constructor(predicateType: string, message: string) {
+    super('SIGNATURE_MALFORMED', message)
+    this.predicateType = predicateType
+  }
+}
+
 /** The fault of a statement that is of none of the wanted types. */
 export function unwantedPredicate(
   found: JsonValue | undefined,
   wanted: readonly string[],
-): AdmissionError {
+): UnwantedPredicate {
   const expected = wanted.includes(SIGN_PREDICATE)
     ? 'not an image signature'
     : `expected ${wanted.join(' or ')}`
-  return malformed(`an attestation of type ${quote(found)}, ${expected}`)
+  const named = quote(found)
+  return new UnwantedPredicate(named, `an attestation of type ${named}, ${expected}`)
 }
 
 /** The members of an object that are texts; none for what is no object. Keys come from outside, so the record has no prototype. */

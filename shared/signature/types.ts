@@ -37,6 +37,8 @@ export interface SignatureSource {
   repository?: string
   /** Stands before `sha256-<hex>.sig`. */
   tagPrefix?: string
+  /** Logins of the operator's config by name, instead of those of the image. */
+  pullSecrets?: readonly string[]
 }
 
 /**
@@ -120,37 +122,82 @@ export type Verification =
 /** `attestations[]` of a policy: in-toto statements by their predicate type, or referrers by their artifact type. */
 export type Attestation = { name: string } & ({ intoto: string } | { referrer: string })
 
+/** A blob of a registry that held a verified attestation. */
+export interface AttestedBlob {
+  /** `sha256:…`. */
+  digest: string
+  /** Bytes. */
+  size: number
+}
+
 /** What an attestor attested, in full. */
 export interface VerifiedPayload {
   /** JSON: the in-toto statement, or the layer of the referrer. */
   bytes: Bytes
-  /** Digest of the blob the bytes were read from: `sha256:…`. */
-  blob: string
+  /** What the bytes were read from: with its digest they can be had again, and nothing else can. */
+  blob: AttestedBlob
 }
 
-/** A verdict is a value. `payloads` are the verified ones of the wanted type, in the order they were found; at least one. */
+/**
+ * A verdict is a value. `payload` is what counts where several attestations verify: the last bundle of the listing, else the last layer of
+ * the `.att` tag, as upstream has it; of referrers the first.
+ */
 export type AttestationVerification =
   | {
       status: 'verified'
       signer: string
-      payloads: readonly VerifiedPayload[]
+      payload: VerifiedPayload
+      /** Something that might have counted before it could not be read, so that the payload is not surely the right one. */
+      unread?: AdmissionError
       candidates: readonly Candidate[]
     }
   | { status: 'rejected'; reason: string; candidates: readonly Candidate[] }
   | { status: 'inconclusive'; error: AdmissionError; candidates: readonly Candidate[] }
+
+/** What a verification runs with. */
+export interface VerificationContext {
+  cluster: string
+  registry: RegistrySession
+  signal: AbortSignal
+}
 
 /** The only door into this folder. Never throws: what goes wrong is `inconclusive`. */
 export interface Verifier {
   verifyImage(
     image: ResolvedImage,
     attestor: Attestor,
-    context: { cluster: string; registry: RegistrySession; signal: AbortSignal },
+    context: VerificationContext,
   ): Promise<Verification>
   /**
    * What an earlier call found out about this digest in this repository, or undefined: also for a reference without a digest, whose
    * tag may have moved. Asks nobody.
    */
   recall(reference: ImageReference, attestor: Attestor, cluster: string): Verification | undefined
+  /** Whether the attestor made an attestation of this type about the image. */
+  verifyAttestation(
+    image: ResolvedImage,
+    attestation: Attestation,
+    attestor: Attestor,
+    context: VerificationContext,
+  ): Promise<AttestationVerification>
+  /** As `recall`, for attestations. */
+  recallAttestation(
+    reference: ImageReference,
+    attestation: Attestation,
+    attestor: Attestor,
+    cluster: string,
+  ): AttestationVerification | undefined
+  /**
+   * The payload in a blob that an earlier verification found, had again by its digest. Unlike the others it throws AdmissionError: what the
+   * registry throws, and `SIGNATURE_MALFORMED` when there is none in it.
+   */
+  readPayload(
+    image: Pick<ResolvedImage, 'repository'>,
+    attestation: Attestation,
+    attestor: Attestor,
+    blob: AttestedBlob,
+    registry: RegistrySession,
+  ): Promise<Bytes>
   /** KMS requests made so far by this isolate. */
   readonly kmsCalls: number
 }

@@ -4,6 +4,7 @@ import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { FACT_TTL_MS, MAX_CACHED_CANDIDATES, REJECTION_TTL_MS } from '../limits.ts'
 import { repositoryOf } from '../registry/session.ts'
 import type { Descriptor, RegistrySession, ResolvedImage } from '../registry/types.ts'
+import { attestationVerifier } from './attestation.ts'
 import { findBundles } from './bundle.ts'
 import { createCheck } from './check.ts'
 import type { SignedContent, Subject } from './content.ts'
@@ -34,6 +35,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const keys = new Cache<VerifyingKey>()
   const trusts = new Cache<KeylessTrust>()
   return {
+    ...attestationVerifier({ keys, trusts, kms, now }),
     get kmsCalls() {
       return kms.calls
     },

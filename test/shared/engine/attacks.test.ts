@@ -77,6 +77,9 @@ function knowing(answerFor: (image: string, attestor: string) => Answer): Partia
       recall: () => undefined,
       verifyImage: async ({ reference }, { name }) =>
         verdicts[answerFor(reference.repository, name)],
+      recallAttestation: () => undefined,
+      verifyAttestation: () => Promise.reject(new TypeError('asked for an attestation')),
+      readPayload: () => Promise.reject(new TypeError('asked for a payload')),
     },
   }
   return { live: async () => live }
