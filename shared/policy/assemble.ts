@@ -1,8 +1,9 @@
 import type { CheckedExpression } from '../cel/types.ts'
 import type { Attestor } from '../signature/types.ts'
+import { attestationsOf } from './attestations.ts'
 import { moreNeverHurts } from './counts.ts'
-import type { PolicyDocument } from './schema.ts'
 import { credentialNames } from './credentials.ts'
+import type { PolicyDocument } from './schema.ts'
 import { formatPath, type Path } from './shape.ts'
 import type { CompiledPolicy } from './types.ts'
 
@@ -52,14 +53,15 @@ export function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Part
     images: named('images'),
     variables,
     attestors: parts.attestors,
+    attestations: attestationsOf(spec.attestations),
     validations,
     auditAnnotations: spec.auditAnnotations.map(({ key }, i) => ({
       key,
       valueExpression: checked('auditAnnotations', i, 'valueExpression'),
     })),
+    ...(spec.credentials === undefined ? {} : { credentials: credentialNames(spec.credentials) }),
     moreNeverHurts: moreNeverHurts({ variables, validations }),
     ...spec.validationConfigurations,
-    ...(spec.credentials === undefined ? {} : { credentials: credentialNames(spec.credentials) }),
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
   }
 }

@@ -1,7 +1,8 @@
+import { type AttestationFields, attestation } from './attestations.ts'
 import { type AttestorFields, attestor } from './attestors.ts'
 import { MISSING_CONSTRAINTS, matchConstraints } from './constraints.ts'
-import { compileGlob } from './glob.ts'
 import { credentials } from './credentials.ts'
+import { compileGlob } from './glob.ts'
 import { isIdentifier, isQualifiedName, isSubdomain } from './names.ts'
 import {
   anything,
@@ -20,7 +21,6 @@ import {
   optional,
   own,
   type Path,
-  refused,
   required,
   type Shape,
   text,
@@ -129,7 +129,9 @@ function refusedControllers(value: unknown, path: Path, faults: Faults): [] | un
 const ACTIONS: readonly ValidationAction[] = ['Deny', 'Audit', 'Warn']
 
 const specFields = {
-  attestations: optional(refused('attestations are not supported yet')),
+  attestations: optional(
+    listOf(attestation, { unique: (item: AttestationFields) => item.name, uniqueField: 'name' }),
+  ),
   attestors: required(
     listOf(attestor, { unique: (item: AttestorFields) => item.name, uniqueField: 'name' }),
   ),

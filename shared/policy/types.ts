@@ -1,6 +1,6 @@
 import type { CheckedExpression } from '../cel/types.ts'
 import type { CredentialNames } from '../registry/types.ts'
-import type { Attestor } from '../signature/types.ts'
+import type { Attestation, Attestor } from '../signature/types.ts'
 
 /** A label selector as Kubernetes spells it. */
 export interface LabelSelector {
@@ -52,6 +52,7 @@ export interface CompiledPolicy {
   images: readonly { name: string; expression: CheckedExpression }[]
   variables: readonly { name: string; expression: CheckedExpression }[]
   attestors: readonly Attestor[]
+  attestations: readonly Attestation[]
   validations: readonly {
     expression: CheckedExpression
     message?: string
