@@ -188,6 +188,13 @@ export const MAX_RSA_BITS = 8192
 export const MAX_LOG_ENTRIES = 32
 /** Certificates of one chain. */
 export const MAX_CHAIN_CERTIFICATES = 10
+/** Signed certificate timestamps of one certificate: real ones have one to three. */
+export const MAX_CERTIFICATE_TIMESTAMPS = 32
+/** Certificates of a timestamp authority in a policy, and intermediates among them: Kyverno's own bounds. */
+export const MAX_TSA_CERTIFICATES = 12
+export const MAX_TSA_INTERMEDIATES = 10
+/** Certificates of a signer's chain in a policy: Kyverno's own bound. */
+export const MAX_POLICY_CHAIN_CERTIFICATES = 11
 /** Hashes of an inclusion proof: a log of 2^63 entries has 63. */
 export const MAX_PROOF_HASHES = 64
 /** A log's signed checkpoint, characters: a hundred witnesses take 20 KiB. */

@@ -13,6 +13,9 @@ const FORBIDDEN_USAGES: readonly KeyUsage[] = [
   'decipherOnly',
 ]
 
+/** Key usage for signatures of code (RFC 5280 section 4.2.1.12). */
+export const CODE_SIGNING = '1.3.6.1.5.5.7.3.3'
+
 /** Key usage for timestamps (RFC 3161 section 2.3). */
 export const TIME_STAMPING = '1.3.6.1.5.5.7.3.8'
 
