@@ -84,6 +84,10 @@ class OneSession implements RegistrySession {
     return this.#budget.calls
   }
 
+  get context(): CallContext {
+    return this.#budget.context
+  }
+
   withCredentials(names: CredentialNames): RegistrySession {
     const { sessions } = this.#budget
     const key = JSON.stringify([names.secrets, names.providers])

@@ -1,6 +1,7 @@
 import type { Bytes } from '../bytes.ts'
 import type { ImageReference } from '../image/types.ts'
 import type { JsonValue } from '../json.ts'
+import type { CallContext } from './fetch.ts'
 
 /** OCI content descriptor. */
 export interface Descriptor {
@@ -63,6 +64,8 @@ export interface RegistrySession {
    * while nothing that was found out or logged in to here is used there, or the other way round.
    */
   withCredentials(names: CredentialNames): RegistrySession
+  /** What other guarded calls of the request go by: its end, its share of connections, its count of calls and bytes. */
+  readonly context: CallContext
   /** HTTP requests of the request made so far, whatever their logins. */
   readonly calls: number
 }

@@ -2,6 +2,7 @@ import type { Bytes } from '../bytes.ts'
 import type { AdmissionError } from '../errors.ts'
 import type { ImageReference } from '../image/types.ts'
 import type { RegistrySession, ResolvedImage } from '../registry/types.ts'
+import type { RevocationMode } from './revocation/types.ts'
 import type { Identity } from './sigstore/types.ts'
 
 export type HashAlgorithm = 'sha256' | 'sha384' | 'sha512'
@@ -74,8 +75,7 @@ export interface CosignKeyAttestor extends CosignFields {
 export interface CosignKeylessAttestor extends CosignFields {
   kind: 'cosign-keyless'
   identities: readonly Identity[]
-  /** JSON of the trusted root. */
-  trustedRoot: string
+  trust: SigstoreTrust
 }
 
 /** `attestors[].cosign.certificate`: the holder of one certificate, or of any that chains to these roots. */
@@ -87,10 +87,7 @@ export interface CosignCertificateAttestor extends CosignFields {
   chain?: string
 }
 
-/**
- * `attestors[].notary`: whoever holds a certificate that chains to one of these, verified strictly but for revocation, which is not looked
- * up.
- */
+/** `attestors[].notary`: whoever holds a certificate that chains to one of these, verified strictly. */
 export interface NotaryAttestor {
   kind: 'notary'
   name: string
@@ -98,6 +95,8 @@ export interface NotaryAttestor {
   certs: string
   /** Roots of timestamp authorities, a PEM bundle: with them every signature needs a timestamp. */
   tsaCerts?: string
+  /** Whether OCSP responders and CRLs are asked. Absent: `skip`. */
+  revocation?: RevocationMode
   /** SHA-256 hex of everything above but the name: part of cache keys. */
   hash: string
 }

@@ -1,5 +1,6 @@
 import { sha256, toHex, utf8 } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
+import type { RevocationMode } from '../revocation/types.ts'
 import type { NotaryAttestor } from '../types.ts'
 import { certificatesFromPem } from '../x509/pem.ts'
 
@@ -9,6 +10,8 @@ export interface NotaryAttestorFields {
   /** PEM bundles. */
   certs: string
   tsaCerts?: string
+  /** `skip` unless given. */
+  revocation?: RevocationMode
 }
 
 /**
@@ -16,16 +19,18 @@ export interface NotaryAttestorFields {
  * `KEY_INVALID` for what is not a PEM bundle of at least one.
  */
 export async function createNotaryAttestor(fields: NotaryAttestorFields): Promise<NotaryAttestor> {
-  const { name, certs, tsaCerts } = fields
+  const { name, certs, tsaCerts, revocation = 'skip' } = fields
   demandCertificates(certs, 'certs')
   if (tsaCerts !== undefined) demandCertificates(tsaCerts, 'tsaCerts')
   const content = {
     kind: 'notary' as const,
     certs,
     ...(tsaCerts === undefined ? {} : { tsaCerts }),
+    ...(revocation === 'skip' ? {} : { revocation }),
   }
-  // Members in a fixed order, so that one attestor has one hash.
-  const text = JSON.stringify({ certs, kind: content.kind, tsaCerts: tsaCerts ?? null })
+  // Members in a fixed order, so that one attestor has one hash. What was found out under one mode says nothing under another.
+  const { kind } = content
+  const text = JSON.stringify({ certs, kind, revocation, tsaCerts: tsaCerts ?? null })
   return { ...content, name, hash: toHex(await sha256(utf8(text))) }
 }
 

@@ -1,4 +1,4 @@
-import { unreachable } from '../../errors.ts'
+import { AdmissionError, unreachable } from '../../errors.ts'
 import { MAX_NOTARY_ATTEMPTS, MAX_NOTARY_ENVELOPE_BYTES, MAX_REFERRERS } from '../../limits.ts'
 import type { Descriptor, RegistrySession } from '../../registry/types.ts'
 import {
@@ -11,9 +11,10 @@ import {
   type Subject,
 } from '../content.ts'
 import type { Checked, Layout } from '../examine.ts'
+import type { RevocationLoader } from '../revocation/load.ts'
 import type { NotaryAttestor } from '../types.ts'
 import { certificatesFromPem } from '../x509/pem.ts'
-import type { NotaryPolicy } from './types.ts'
+import type { NotaryPolicy, RevocationPolicy } from './types.ts'
 import { type NotarySignature, verifyNotary } from './verify.ts'
 
 /** What the manifest of a Notary Project signature says it is. */
@@ -30,26 +31,41 @@ export interface NotaryImage {
   registry: RegistrySession
   /** Epoch milliseconds. */
   now: number
+  /** Whom attestors ask that look up revocation. Without it they cannot tell. */
+  revocation?: RevocationLoader | undefined
 }
 
 /**
  * The Notary Project signatures of an image among its referrers and how this attestor checks them: level `strict`, identities `*`
- * (image-validating-policy.md 4.8). Revocation is the one thing that differs: it is not looked up.
+ * (image-validating-policy.md 4.8). Revocation is the one thing that differs: the attestor says whether it is looked up.
  */
 export function notaryLayout(
   attestor: NotaryAttestor,
-  { artifact, subject, registry, now }: NotaryImage,
+  { artifact, subject, registry, now, revocation }: NotaryImage,
 ): Layout<NotarySignature> {
   return {
     source: 'notary',
     where: `referrers of ${subject.digest}`,
     maxAttempts: MAX_NOTARY_ATTEMPTS,
     find: () => findSignatures(artifact, subject, registry),
-    check: (signature) => check(signature, policyOf(attestor), now),
+    check: async (signature) => {
+      const asked = await revocationOf(attestor, registry, revocation)
+      return check(signature, policyOf(attestor, asked), now)
+    },
   }
 }
 
-function policyOf({ certs, tsaCerts }: NotaryAttestor): NotaryPolicy {
+async function revocationOf(
+  { revocation: mode = 'skip' }: NotaryAttestor,
+  { context }: RegistrySession,
+  load: RevocationLoader | undefined,
+): Promise<RevocationPolicy> {
+  if (mode === 'skip') return { mode }
+  if (load !== undefined) return { mode, source: await load(context) }
+  throw new AdmissionError('CONFIG_INVALID', 'nobody can be asked about revocation here')
+}
+
+function policyOf({ certs, tsaCerts }: NotaryAttestor, revocation: RevocationPolicy): NotaryPolicy {
   return {
     level: 'strict',
     trustStores: {
@@ -58,7 +74,7 @@ function policyOf({ certs, tsaCerts }: NotaryAttestor): NotaryPolicy {
       ...(tsaCerts === undefined ? {} : { tsa: certificatesFromPem(tsaCerts) }),
     },
     trustedIdentities: [{ any: true }],
-    revocation: { mode: 'skip' },
+    revocation,
   }
 }
 
@@ -78,6 +94,8 @@ async function check(
       if (['SIGNATURE_MALFORMED', 'KEY_INVALID'].includes(found.error.code)) {
         return { kind: 'no', detail: found.error.message }
       }
+      // Another signature may be by somebody whose status is known.
+      if (found.error.code === 'REVOCATION_UNKNOWN') throw found.error
       return { kind: 'no-key', error: found.error }
     case 'skipped':
       return { kind: 'no', detail: 'nothing was verified' }

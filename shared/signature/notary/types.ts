@@ -1,5 +1,6 @@
 import type { Bytes } from '../../bytes.ts'
 import type { AdmissionError } from '../../errors.ts'
+import type { RevocationSource } from '../revocation/types.ts'
 import type { Certificate } from '../x509/certificate.ts'
 import type { TrustedIdentity } from './identity.ts'
 
@@ -35,17 +36,9 @@ export interface NotaryEnvelope {
  */
 export type VerificationLevel = 'strict' | 'permissive' | 'audit' | 'skip'
 
-/** What a revocation service knows about a chain. */
-export type RevocationStatus = 'good' | 'revoked' | 'unknown'
-
-/** Asks OCSP responders or CRLs about a chain; the port that a later step implements. Rejects with AdmissionError only. */
-export interface RevocationSource {
-  status(chain: readonly Certificate[]): Promise<RevocationStatus>
-}
-
 /**
- * Whether certificates are looked up as revoked. `skip` is a stated decision, since a request to an outside service would be part of
- * every admission. `softfail`: an unknown status passes. `strict`: it does not.
+ * Whether certificates are looked up as revoked. `skip` is a stated decision, since requests to outside services would be part of
+ * admissions. `softfail`: where nobody could tell, it passes. `strict`: it does not, and that is no rejection either.
  */
 export type RevocationPolicy =
   | { mode: 'skip' }
