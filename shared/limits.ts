@@ -246,6 +246,14 @@ export const MAX_KEPT_TOKENS = 200
 export const REGISTRY_TOKEN_SLACK_MS = 10_000
 /** No registry token is kept longer, milliseconds, whatever `expires_in` says: a revoked login should not live on. */
 export const MAX_REGISTRY_TOKEN_TTL_MS = 3_600_000
+/** A login that a cloud provider gave out is renewed this long before it ends, milliseconds: tokens are then asked for with it. */
+export const LOGIN_SLACK_MS = 60_000
+/** A provider that refused a login is left alone this long, milliseconds: short, so that a grant takes effect soon. */
+export const LOGIN_REFUSAL_TTL_MS = 10_000
+/** What a Google service account asserts about itself, milliseconds: the most that Google takes is an hour, seconds are enough. */
+export const GOOGLE_ASSERTION_TTL_MS = 300_000
+/** A refresh token of Azure Container Registry, milliseconds: it says no expiry of its own where it is given out, and has three hours. */
+export const AZURE_REFRESH_TOKEN_TTL_MS = 10_800_000
 /** A verified fact in an isolate's memory, milliseconds. */
 export const FACT_TTL_MS = 300_000
 /** A rejected one, milliseconds: a missing signature may be pushed a moment later. */
