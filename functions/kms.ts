@@ -1,8 +1,8 @@
 import type { KMSClient, SigningAlgorithmSpec } from '@aws-sdk/client-kms'
 import type { Bytes } from '#shared/bytes.ts'
-import { AdmissionError } from '#shared/errors.ts'
-import { KMS_BACKOFF_MS, KMS_CALL_TIMEOUT_MS, MAX_TRIES } from '#shared/limits.ts'
-import type { KmsKey, KmsPort, KmsPublicKey } from '#shared/ports.ts'
+import { KMS_CALL_TIMEOUT_MS } from '#shared/limits.ts'
+import type { KmsKey, KmsPort, KmsPublicKey, KmsVerification } from '#shared/ports.ts'
+import { callKms } from './kms-call.ts'
 import { describeKmsError } from './kms-error.ts'
 
 /** Long-lived or session credentials of AWS. */
@@ -68,11 +68,11 @@ class AwsKms implements KmsPort {
     })
   }
 
-  verify(
-    key: KmsKey,
-    { digest, signature, algorithm }: Parameters<KmsPort['verify']>[1],
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  verify(key: KmsKey, call: KmsVerification, signal: AbortSignal): Promise<boolean> {
+    const input =
+      'digest' in call
+        ? ({ MessageType: 'DIGEST', Message: call.digest } as const)
+        : ({ MessageType: 'RAW', Message: call.message } as const)
     return this.#run({
       operation: 'Verify',
       key,
@@ -80,11 +80,10 @@ class AwsKms implements KmsPort {
       async send(client, sdk, abortSignal) {
         const command = new sdk.VerifyCommand({
           KeyId: key.keyId,
-          Message: digest,
-          MessageType: 'DIGEST',
-          Signature: signature,
+          ...input,
+          Signature: call.signature,
           // The SDK's type is a closed union; KMS itself refuses a name it does not know.
-          SigningAlgorithm: algorithm as SigningAlgorithmSpec,
+          SigningAlgorithm: call.algorithm as SigningAlgorithmSpec,
         })
         try {
           return (await client.send(command, { abortSignal })).SignatureValid === true
@@ -112,24 +111,17 @@ class AwsKms implements KmsPort {
     })
   }
 
-  async #run<T>(call: Call<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      try {
-        call.signal.throwIfAborted()
-        return await this.#runOnce(call)
-      } catch (thrown) {
-        const { error, retry } = toFault(thrown, call)
-        if (!retry || tries >= MAX_TRIES) throw error
-        await pause(call.signal)
-      }
-    }
-  }
-
-  async #runOnce<T>({ key, signal, send }: Call<T>): Promise<T> {
-    const timeout = AbortSignal.timeout(this.#options.callTimeoutMs ?? KMS_CALL_TIMEOUT_MS)
-    const either = AbortSignal.any([signal, timeout])
-    const sdk = await import('@aws-sdk/client-kms')
-    return await orAborted(send(this.#clientFor(sdk, key), sdk, either), either)
+  #run<T>({ operation, key, signal, send }: Call<T>): Promise<T> {
+    return callKms({
+      doing: `KMS ${operation} of ${key.keyId} in ${key.region}`,
+      signal,
+      timeoutMs: this.#options.callTimeoutMs ?? KMS_CALL_TIMEOUT_MS,
+      describe: describeKmsError,
+      send: async (either) => {
+        const sdk = await import('@aws-sdk/client-kms')
+        return send(this.#clientFor(sdk, key), sdk, either)
+      },
+    })
   }
 
   #clientFor(sdk: Sdk, { region, endpoint }: KmsKey): KMSClient {
@@ -156,47 +148,8 @@ function createClient(
   })
 }
 
-/** The promise, or a rejection as soon as the signal ends: credential providers know no signal. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
-}
-
-function toFault(
-  thrown: unknown,
-  { operation, key, signal }: Call<unknown>,
-): { error: AdmissionError; retry: boolean } {
-  const doing = `KMS ${operation} of ${key.keyId} in ${key.region}`
-  if (signal.aborted) {
-    const error = new AdmissionError('DEADLINE_EXCEEDED', `${doing}: no time left`, {
-      cause: thrown,
-    })
-    return { error, retry: false }
-  }
-  const { code, reason, retry } = describeKmsError(thrown)
-  return { error: new AdmissionError(code, `${doing}: ${reason}`, { cause: thrown }), retry }
-}
-
 /** A member KMS always sends. Its absence means something else answered. */
 function present<T>(value: T | undefined, name: string): T {
   if (value === undefined) throw new Error(`the answer has no ${name}`)
   return value
-}
-
-/** A short wait with jitter, over at once when the signal ends. */
-function pause(signal: AbortSignal): Promise<void> {
-  const ms = KMS_BACKOFF_MS * (1 + Math.random() / 2)
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end)
-  })
 }

@@ -56,6 +56,13 @@ export interface KmsPublicKey {
   keyArn?: string
 }
 
+/** A signature to be verified by KMS: of a digest, or of a short message where the algorithm takes nothing else. */
+export type KmsVerification = {
+  signature: Bytes
+  /** `ECDSA_SHA_256`, `RSASSA_PSS_SHA_512`, `ED25519_SHA_512`, … */
+  algorithm: string
+} & ({ digest: Bytes } | { message: Bytes })
+
 /**
  * A key management service. Every method throws AdmissionError only: `KMS_REFUSED` (final: not found, disabled, pending deletion,
  * access denied, wrong usage) or `KMS_UNAVAILABLE` (transient: throttled, 5xx, no answer).
@@ -63,11 +70,42 @@ export interface KmsPublicKey {
 export interface KmsPort {
   getPublicKey(key: KmsKey, signal: AbortSignal): Promise<KmsPublicKey>
   /** True when the signature is right, false when KMS says it is not (`KMSInvalidSignatureException`). */
-  verify(
-    key: KmsKey,
-    call: { digest: Bytes; signature: Bytes; algorithm: string },
-    signal: AbortSignal,
-  ): Promise<boolean>
+  verify(key: KmsKey, call: KmsVerification, signal: AbortSignal): Promise<boolean>
   /** HMAC-SHA-256 (`HMAC_SHA_256`) of the message under an HMAC key. */
   generateMac(key: KmsKey, message: Bytes, signal: AbortSignal): Promise<Bytes>
+}
+
+/** A key of a Vault transit engine: the name is from a `hashivault://` reference, everything else is the operator's. */
+export interface VaultKey {
+  name: string
+  /** `https://host[:port]`. */
+  address: string
+  /** Path of the transit engine, without slashes around it. */
+  mount: string
+  namespace?: string
+}
+
+/** The latest version of a transit key. */
+export interface VaultPublicKey {
+  /** `ecdsa-p256`, `ed25519`, `rsa-2048`, … */
+  type: string
+  version: number
+  /** As Vault spells it: PEM, or for Ed25519 the base64 of its 32 bytes. Empty when Vault shows none. */
+  publicKey: string
+}
+
+/** A signature to be verified by Vault: of a digest, or of the message itself under a key that hashes on its own. */
+export interface VaultVerification {
+  input: Bytes
+  /** What made the digest; undefined: the input is the message. */
+  hash?: 'sha2-256' | 'sha2-384' | 'sha2-512'
+  signature: Bytes
+  /** The version of the key that is asked. */
+  version: number
+}
+
+/** The transit engine of Vault or OpenBao. Throws as KmsPort does. */
+export interface VaultPort {
+  getPublicKey(key: VaultKey, signal: AbortSignal): Promise<VaultPublicKey>
+  verify(key: VaultKey, call: VaultVerification, signal: AbortSignal): Promise<boolean>
 }

@@ -1,21 +1,11 @@
-import type { Bytes } from '../bytes.ts'
 import { Cache } from '../cache.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { KMS_KEY_TTL_MS, KMS_REFUSAL_TTL_MS, KMS_STALE_MS, KMS_STALE_RETRY_MS } from '../limits.ts'
-import type { KmsKey, KmsPort, KmsPublicKey } from '../ports.ts'
-import { HASHES, importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from './key.ts'
-import { checkKmsSettings, type KmsSettings, resolveKmsKey } from './kms-reference.ts'
-
-/** Key specs of KMS and the key each must turn out to be. A spec that is not here cannot be used. */
-const KEY_SPECS: Readonly<Record<string, string>> = {
-  ECC_NIST_P256: 'ECDSA P-256',
-  ECC_NIST_P384: 'ECDSA P-384',
-  ECC_NIST_P521: 'ECDSA P-521',
-  ECC_NIST_EDWARDS25519: 'Ed25519',
-  RSA_2048: 'RSA 2048',
-  RSA_3072: 'RSA 3072',
-  RSA_4096: 'RSA 4096',
-}
+import type { KmsPort, VaultKey, VaultPort } from '../ports.ts'
+import type { VerifyingKey } from './key.ts'
+import { awsKey } from './kms-aws.ts'
+import { checkKmsSettings, type KmsSettings, resolveKeyReference } from './kms-reference.ts'
+import type { ConfirmCall, FetchedKey, ServiceKey } from './kms-service.ts'
 
 /** Public keys that live in a key service. */
 export interface KmsKeys {
@@ -25,37 +15,32 @@ export interface KmsKeys {
    */
   publicKey(reference: string, signal: AbortSignal): Promise<VerifyingKey>
   /**
-   * True when KMS itself agrees that a signature that verified here is right; true at once unless the operator set
-   * `verifyRemotely`. A disabled key is `KMS_REFUSED`, so disabling revokes, once verdicts already in memory
-   * (`FACT_TTL_MS`) have run out.
+   * True when the key service itself agrees that a signature that verified here is right; true at once unless the operator set
+   * `verifyRemotely`. A disabled key is `KMS_REFUSED` and its public key forgotten, so disabling revokes, once verdicts already
+   * in memory (`FACT_TTL_MS`) have run out.
    */
   confirm(reference: string, call: ConfirmCall, signal: AbortSignal): Promise<boolean>
   /** KMS requests made so far. */
   readonly calls: number
 }
 
-/** A signature that verified with the public key. */
-export interface ConfirmCall {
-  message: Bytes
-  signature: Bytes
-  algorithm: SignatureAlgorithm
-}
-
 export interface KmsKeysOptions extends KmsSettings {
   port: KmsPort
+  /** Needed where `vault` is set. */
+  vaultPort?: VaultPort
   /** Epoch milliseconds. */
   now: () => number
-  /** Ask KMS about every signature that verifies locally: revocation by disabling, and a CloudTrail record. */
+  /** Ask the service about every signature that verifies locally: revocation by disabling, and a record in its audit trail. */
   verifyRemotely?: boolean
 }
 
 type Entry =
-  | { kind: 'key'; key: VerifyingKey; freshUntil: number; staleUntil: number }
+  | { kind: 'key'; fetched: FetchedKey; freshUntil: number; staleUntil: number }
   | { kind: 'refused'; error: AdmissionError }
 
 /**
  * Keys by reference with the caching rules of specs/signatures.md 4.1: a key for five minutes, a refusal for half a
- * minute, and a key past its time only while KMS throttles or does not answer, never once KMS refuses it. Throws
+ * minute, and a key past its time only while its service throttles or does not answer, never once that refuses it. Throws
  * `CONFIG_INVALID` when the settings are wrong.
  */
 export function createKmsKeys(options: KmsKeysOptions): KmsKeys {
@@ -67,7 +52,7 @@ class CachedKmsKeys implements KmsKeys {
   readonly #options: KmsKeysOptions
   readonly #cache = new Cache<Entry>()
   /** Calls under way by the signal of the request that made them: one request asks once, and never waits for another. */
-  readonly #underWay = new WeakMap<AbortSignal, Map<string, Promise<VerifyingKey>>>()
+  readonly #underWay = new WeakMap<AbortSignal, Map<string, Promise<FetchedKey>>>()
   #calls = 0
 
   constructor(options: KmsKeysOptions) {
@@ -79,37 +64,50 @@ class CachedKmsKeys implements KmsKeys {
   }
 
   async publicKey(reference: string, signal: AbortSignal): Promise<VerifyingKey> {
-    const target = resolveKmsKey(reference, this.#options)
-    const id = JSON.stringify([target.region, target.endpoint ?? '', target.keyId])
-    const now = this.#options.now()
-    const known = this.#cache.get(id, now)
-    if (known?.kind === 'refused') throw known.error
-    if (known !== undefined && now < known.freshUntil) return known.key
-    return this.#once(id, signal, () => this.#refresh(id, target, known, signal))
+    return (await this.#have(this.#locate(reference), signal)).key
   }
 
   async confirm(reference: string, call: ConfirmCall, signal: AbortSignal): Promise<boolean> {
     if (this.#options.verifyRemotely !== true) return true
-    const target = resolveKmsKey(reference, this.#options)
-    const { scheme, hash } = call.algorithm
-    if (hash === undefined) {
-      throw new AdmissionError(
-        'CONFIG_INVALID',
-        `KMS key ${target.keyId}: ${scheme} signatures cannot be verified remotely, KMS takes no digest for them`,
-      )
-    }
-    const digest = new Uint8Array(await crypto.subtle.digest(HASHES[hash].name, call.message))
-    const algorithm = `${scheme}_${hash.replace('sha', 'SHA_')}`
+    const at = this.#locate(reference)
+    const fetched = await this.#have(at, signal)
     this.#calls++
-    return this.#options.port.verify(
-      target,
-      { digest, signature: call.signature, algorithm },
-      signal,
-    )
+    try {
+      return await fetched.verify(call, signal)
+    } catch (thrown) {
+      throw this.#noteRefusal(at, thrown)
+    }
   }
 
-  #once(id: string, signal: AbortSignal, call: () => Promise<VerifyingKey>): Promise<VerifyingKey> {
-    const underWay = this.#underWay.get(signal) ?? new Map<string, Promise<VerifyingKey>>()
+  #locate(reference: string): ServiceKey {
+    const target = resolveKeyReference(reference, this.#options)
+    return 'keyId' in target ? awsKey(target, this.#options.port) : this.#vaultKey(target)
+  }
+
+  #vaultKey(target: VaultKey): ServiceKey {
+    const { name, address, mount, namespace = '' } = target
+    return {
+      id: JSON.stringify(['vault', address, namespace, mount, name]),
+      name: `Vault key ${name}`,
+      fetch: async (signal) => {
+        const { vaultPort } = this.#options
+        if (vaultPort === undefined) throw new AdmissionError('CONFIG_INVALID', 'no Vault client')
+        const { fetchVaultKey } = await import('./kms-vault.ts')
+        return fetchVaultKey(target, vaultPort, signal)
+      },
+    }
+  }
+
+  async #have(at: ServiceKey, signal: AbortSignal): Promise<FetchedKey> {
+    const now = this.#options.now()
+    const known = this.#cache.get(at.id, now)
+    if (known?.kind === 'refused') throw known.error
+    if (known !== undefined && now < known.freshUntil) return known.fetched
+    return this.#once(at.id, signal, () => this.#refresh(at, known, signal))
+  }
+
+  #once(id: string, signal: AbortSignal, call: () => Promise<FetchedKey>): Promise<FetchedKey> {
+    const underWay = this.#underWay.get(signal) ?? new Map<string, Promise<FetchedKey>>()
     this.#underWay.set(signal, underWay)
     const shared = underWay.get(id) ?? call().finally(() => underWay.delete(id))
     underWay.set(id, shared)
@@ -117,54 +115,35 @@ class CachedKmsKeys implements KmsKeys {
   }
 
   async #refresh(
-    id: string,
-    target: KmsKey,
+    at: ServiceKey,
     stale: Extract<Entry, { kind: 'key' }> | undefined,
     signal: AbortSignal,
-  ): Promise<VerifyingKey> {
-    const { now, port } = this.#options
+  ): Promise<FetchedKey> {
+    const { now } = this.#options
     try {
       this.#calls++
-      const key = await toVerifyingKey(await port.getPublicKey(target, signal), target)
+      const fetched = await at.fetch(signal)
       const freshUntil = now() + KMS_KEY_TTL_MS
       const staleUntil = freshUntil + KMS_STALE_MS
-      this.#cache.set(id, { kind: 'key', key, freshUntil, staleUntil }, staleUntil)
-      return key
+      this.#cache.set(at.id, { kind: 'key', fetched, freshUntil, staleUntil }, staleUntil)
+      return fetched
     } catch (thrown) {
-      const error = toAdmissionError(thrown, `KMS key ${target.keyId}`)
-      if (error.code === 'KMS_UNAVAILABLE' && stale !== undefined && now() < stale.staleUntil) {
-        const freshUntil = Math.min(now() + KMS_STALE_RETRY_MS, stale.staleUntil)
-        this.#cache.set(id, { ...stale, freshUntil }, stale.staleUntil)
-        return stale.key
+      const error = this.#noteRefusal(at, thrown)
+      if (error.code !== 'KMS_UNAVAILABLE' || stale === undefined || now() >= stale.staleUntil) {
+        throw error
       }
-      if (error.code === 'KMS_REFUSED' || error.code === 'KEY_INVALID') {
-        this.#cache.set(id, { kind: 'refused', error }, now() + KMS_REFUSAL_TTL_MS)
-      }
-      throw error
+      const freshUntil = Math.min(now() + KMS_STALE_RETRY_MS, stale.staleUntil)
+      this.#cache.set(at.id, { ...stale, freshUntil }, stale.staleUntil)
+      return stale.fetched
     }
   }
-}
 
-async function toVerifyingKey(answer: KmsPublicKey, target: KmsKey): Promise<VerifyingKey> {
-  const { spki, keySpec, keyUsage, signingAlgorithms } = answer
-  if (keyUsage !== 'SIGN_VERIFY') {
-    throw unfit(target, `its usage is ${keyUsage}, expected SIGN_VERIFY`)
+  /** What was thrown, as an error. A refusal takes the place of the key: it must not serve again when the service is down next. */
+  #noteRefusal(at: ServiceKey, thrown: unknown): AdmissionError {
+    const error = toAdmissionError(thrown, at.name)
+    if (error.code === 'KMS_REFUSED' || error.code === 'KEY_INVALID') {
+      this.#cache.set(at.id, { kind: 'refused', error }, this.#options.now() + KMS_REFUSAL_TTL_MS)
+    }
+    return error
   }
-  const expected = Object.hasOwn(KEY_SPECS, keySpec) ? KEY_SPECS[keySpec] : undefined
-  if (expected === undefined) {
-    throw unfit(
-      target,
-      `key spec ${keySpec} is not supported, only ${Object.keys(KEY_SPECS).join(', ')}`,
-    )
-  }
-  const pssOnly =
-    signingAlgorithms.length > 0 && signingAlgorithms.every((name) => name.startsWith('RSASSA_PSS'))
-  const key = await importVerifyingKey(spki, pssOnly ? 'RSASSA_PSS' : 'RSASSA_PKCS1_V1_5')
-  if (key.name !== expected)
-    throw unfit(target, `it is ${key.name} although its spec is ${keySpec}`)
-  return key
-}
-
-function unfit(target: KmsKey, reason: string): AdmissionError {
-  return new AdmissionError('KEY_INVALID', `KMS key ${target.keyId} in ${target.region}: ${reason}`)
 }

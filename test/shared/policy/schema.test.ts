@@ -708,7 +708,8 @@ describe('what is not supported is refused, never ignored', () => {
     {
       spec: cosign({ key: { kms: 'gcpkms://projects/p' } }),
       path: at('key.kms'),
-      message: 'KMS reference: gcpkms:// keys are not supported, only awskms://',
+      message:
+        'KMS reference gcpkms://…: keys in Google Cloud KMS are not supported yet; put the public key into cosign.key.data as PEM',
     },
     {
       spec: { attestors: [{ name: 'a', notary: { certs: { expression: '"x"' } } }] },
