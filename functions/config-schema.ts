@@ -91,15 +91,57 @@ const OUTCOMES = {
   },
 } as const satisfies Schema
 
+/** A segment of a path, `.` and `..` left out. */
+const SEGMENT = '(?!\\.{1,2}(?:/|$))[A-Za-z0-9_.-]+'
+const VAULT_PATH = {
+  type: 'string',
+  pattern: `^${SEGMENT}(?:/${SEGMENT})*$`,
+  patternErrorMessage: 'expected names with / between them and not around them',
+} as const satisfies Schema
+
+const VAULT = {
+  type: 'object',
+  description: 'HashiCorp Vault or OpenBao: where keys of hashivault:// and openbao:// are.',
+  additionalProperties: false,
+  required: ['address', 'tokenEnv'],
+  properties: {
+    address: {
+      type: 'string',
+      description: 'The active node or a load balancer: redirects are not followed.',
+      pattern:
+        '^(https://[a-z0-9.\\[\\]:-]+|http://(localhost|127\\.0\\.0\\.1|\\[::1\\])(:[0-9]{1,5})?)$',
+      patternErrorMessage:
+        'expected https://host[:port] without a path (http:// only for this machine itself)',
+    },
+    tokenEnv: {
+      ...ENV_NAME,
+      description: 'Variable with a token that may read the keys, and verify with verifyRemotely.',
+    },
+    mount: {
+      ...VAULT_PATH,
+      description: 'Path of the transit engine.',
+      default: 'transit',
+    },
+    namespace: { ...VAULT_PATH, description: 'Namespace of the engine, where Vault has those.' },
+  },
+} as const satisfies Schema
+
 const KMS = {
   type: 'object',
-  description: 'AWS KMS, for attestor keys and the sealing key.',
+  description: 'Key services: AWS KMS for attestor keys and the sealing key, Vault for attestor keys.',
   additionalProperties: false,
   default: {},
   properties: {
     region: {
       type: 'string',
       description: 'Region of references that are not ARNs.',
+      pattern: '^[a-z]{2}(-[a-z]+)+-[0-9]+$',
+      patternErrorMessage: 'expected an AWS region such as eu-central-1',
+    },
+    preferRegion: {
+      type: 'string',
+      description:
+        'Region whose replica is asked for when a reference is the ARN of a multi-region key (mrk-…) in another one.',
       pattern: '^[a-z]{2}(-[a-z]+)+-[0-9]+$',
       patternErrorMessage: 'expected an AWS region such as eu-central-1',
     },
@@ -119,9 +161,10 @@ const KMS = {
     verifyRemotely: {
       type: 'boolean',
       description:
-        'Let KMS verify every signature (kms:Verify) instead of fetching the public key once.',
+        'Have the key service verify every signature too (kms:Verify, transit verify), for its audit trail and so that disabling a key counts.',
       default: false,
     },
+    vault: VAULT,
   },
 } as const satisfies Schema
 

@@ -40,7 +40,13 @@ export interface Config {
     lifetimeSeconds: number
     onMissing: 'verify' | 'deny'
   }
-  kms: { region?: string; endpoints: readonly string[]; verifyRemotely: boolean }
+  kms: {
+    region?: string
+    preferRegion?: string
+    endpoints: readonly string[]
+    verifyRemotely: boolean
+    vault?: { address: string; tokenEnv: string; mount: string; namespace?: string }
+  }
   registries: {
     allow?: readonly string[]
     plainHttp: readonly string[]

@@ -2,7 +2,7 @@ import { type Bytes, fromBase64 } from '#shared/bytes.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import { kmsKeyRing, type RingSecret, secretKeyRing } from '#shared/outcome/keyring.ts'
 import type { KeyRing } from '#shared/outcome/types.ts'
-import type { FetchPort, HashPort, KmsPort, LogPort } from '#shared/ports.ts'
+import type { FetchPort, HashPort, KmsPort, LogPort, VaultPort } from '#shared/ports.ts'
 import type { Config } from './config.ts'
 import type { AwsCredentials } from './kms.ts'
 
@@ -33,7 +33,9 @@ export function secretFrom(env: Environment, name: string): string {
 /** Every variable the config names that is not set. */
 export function missingVariables(config: Config, env: Environment): string[] {
   const { key } = config.outcomes
+  const { vault } = config.kms
   const names = [
+    ...(vault === undefined ? [] : [vault.tokenEnv]),
     ...(key.kind === 'secrets' ? key.secrets.map((secret) => secret.env) : []),
     ...config.registries.credentials.flatMap((source) =>
       source.kind === 'basic' ? [source.usernameEnv, source.passwordEnv] : [source.dockerConfigEnv],
@@ -65,6 +67,21 @@ export function kmsFrom({ env, kms }: Pick<Platform, 'env' | 'kms'>): KmsPort {
   }
 }
 
+/** Vault with the token of this variable. Loaded when it is first called, as most deployments without such keys never do. */
+export function vaultFrom(platform: Pick<Platform, 'env' | 'fetch'>, tokenEnv: string): VaultPort {
+  let loaded: VaultPort | undefined
+  const load = async () => {
+    const { createVault } = await import('./kms-vault.ts')
+    const token = () => secretFrom(platform.env, tokenEnv)
+    loaded ??= createVault({ fetch: fetchFrom(platform), token })
+    return loaded
+  }
+  return {
+    getPublicKey: async (...call) => (await load()).getPublicKey(...call),
+    verify: async (...call) => (await load()).verify(...call),
+  }
+}
+
 function awsCredentials(env: Environment): AwsCredentials | undefined {
   const [accessKeyId, secretAccessKey, sessionToken] = [
     env.AWS_ACCESS_KEY_ID,
@@ -80,7 +97,7 @@ function awsCredentials(env: Environment): AwsCredentials | undefined {
 }
 
 /** FetchPort of the platform. */
-export function fetchFrom(platform: Platform): FetchPort {
+export function fetchFrom(platform: Pick<Platform, 'fetch'>): FetchPort {
   // Called through the global each time: Workers refuse a fetch that is called as a method.
   return platform.fetch ?? ((url, init) => fetch(url, init))
 }

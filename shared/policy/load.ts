@@ -2,7 +2,7 @@ import { sha256, toHex, utf8 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
 import { createCosignKeyAttestor } from '../signature/attestor.ts'
-import { resolveKmsKey } from '../signature/kms-reference.ts'
+import { resolveKeyReference, type VaultSettings } from '../signature/kms-reference.ts'
 import { createNotaryAttestor } from '../signature/notary/attestor.ts'
 import { createKeylessAttestor } from '../signature/sigstore/attestor.ts'
 import type { Attestor } from '../signature/types.ts'
@@ -49,6 +49,8 @@ export interface LoadOptions {
   kmsRegion?: string
   /** KMS endpoints that references may name: origins such as `https://kms.internal:4566`. */
   kmsEndpoints?: readonly string[]
+  /** Where keys of `hashivault://` references are; without it they are refused. */
+  kmsVault?: VaultSettings
   /** What policies may name as their logins. Undefined: nobody checks, and a name that is not there is an error of every call. */
   registries?: KnownRegistries
   /** JSON of the trusted root of a TUF mirror, or of Sigstore's public-good instance for undefined; undefined where there is none. */
@@ -198,10 +200,11 @@ class Loading {
   }
 
   #resolveKey(reference: string) {
-    const { kmsRegion, kmsEndpoints } = this.#options
-    return resolveKmsKey(reference, {
+    const { kmsRegion, kmsEndpoints, kmsVault } = this.#options
+    return resolveKeyReference(reference, {
       ...(kmsRegion === undefined ? {} : { region: kmsRegion }),
       ...(kmsEndpoints === undefined ? {} : { endpoints: kmsEndpoints }),
+      ...(kmsVault === undefined ? {} : { vault: kmsVault }),
     })
   }
 
