@@ -114,6 +114,8 @@ export interface CertificateOptions {
   keyName?: string
   /** Undefined: self-signed. */
   issuer?: Minted
+  /** Made from the kind and name of the key unless given. */
+  serial?: Uint8Array
   validity?: readonly [Date, Date]
   /** Bit positions of the key usage; null: no such extension. */
   usages?: readonly number[] | null
@@ -135,6 +137,7 @@ export const CODE_SIGNING = '1.3.6.1.5.5.7.3.3'
 export const TIME_STAMPING = '1.3.6.1.5.5.7.3.8'
 export const DIGITAL_SIGNATURE = 0
 export const KEY_CERT_SIGN = 5
+export const CRL_SIGN = 6
 
 /** What everything here is valid in. */
 export const VALID: readonly [Date, Date] = [
@@ -159,7 +162,7 @@ export function mint(options: CertificateOptions = {}): Minted {
   const id = options.writeAlgorithm ?? signDer(signingKey, new Uint8Array(), signing).algorithm
   const members = [
     der.context(0, der.integer(Uint8Array.of(2))),
-    der.integer(Uint8Array.of(1, ...new Uint8Array(Buffer.from(spec + keyName)).slice(0, 12))),
+    der.integer(options.serial ?? serialOf(spec, keyName)),
     id,
     issuer?.subject ?? subject,
     der.sequence(...validity.map(der.time)),
@@ -171,6 +174,10 @@ export function mint(options: CertificateOptions = {}): Minted {
   const { signature } = signDer(signingKey, tbs, signing)
   const bytes = der.sequence(tbs, id, der.bits(signature))
   return { der: new Uint8Array(bytes), subject, keys, spec }
+}
+
+function serialOf(spec: KeySpec, keyName: string): Uint8Array {
+  return Uint8Array.of(1, ...Buffer.from(spec + keyName).subarray(0, 12))
 }
 
 /** A self-signed authority. */
@@ -197,6 +204,17 @@ export function mintIntermediate(issuer: Minted, options: CertificateOptions = {
 
 export function extension(id: string, value: Uint8Array, critical = false): Uint8Array {
   return der.sequence(der.oid(id), ...(critical ? [der.boolean(true)] : []), der.octets(value))
+}
+
+/** The extensions that say whom to ask about a certificate: AuthorityInfoAccess and CRLDistributionPoints. */
+export function askAt({ ocsp = [], crl }: { ocsp?: readonly string[]; crl?: readonly string[] }) {
+  const url = (text: string) => der.contextPrimitive(6, Buffer.from(text))
+  const responders = ocsp.map((text) => der.sequence(der.oid('1.3.6.1.5.5.7.48.1'), url(text)))
+  const points = crl?.map((text) => der.sequence(der.context(0, der.context(0, url(text)))))
+  return [
+    ...(responders.length > 0 ? [extension('1.3.6.1.5.5.7.1.1', der.sequence(...responders))] : []),
+    ...(points ? [extension('2.5.29.31', der.sequence(...points))] : []),
+  ]
 }
 
 export function nameOf(attributes: Attributes): Uint8Array {

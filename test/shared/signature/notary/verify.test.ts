@@ -2,13 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AdmissionError } from '#shared/errors.ts'
 import { parseIdentities } from '#shared/signature/notary/identity.ts'
-import type {
-  NotaryPolicy,
-  NotaryVerification,
-  RevocationStatus,
-} from '#shared/signature/notary/types.ts'
+import type { NotaryPolicy, NotaryVerification } from '#shared/signature/notary/types.ts'
 import { verifyNotary } from '#shared/signature/notary/verify.ts'
-import { parseCertificate } from '#shared/signature/x509/certificate.ts'
+import type { RevocationStatus } from '#shared/signature/revocation/types.ts'
+import { type Certificate, parseCertificate } from '#shared/signature/x509/certificate.ts'
 import { ARTIFACT, type EnvelopeOptions, mintEnvelope } from '#test/fakes/notary.ts'
 import {
   type CertificateOptions,
@@ -30,6 +27,9 @@ const intermediate = mintIntermediate(root)
 const leaf = mint({ issuer: intermediate })
 const CHAIN = [leaf, intermediate, root]
 const tsa = mintTsa()
+
+/** A source that says no. */
+const REVOKING = { status: async () => ({ status: 'revoked', detail: 'it is revoked' }) }
 
 const read = ({ der }: Minted) => parseCertificate(der)
 
@@ -720,7 +720,7 @@ describe('levels', () => {
     },
     revocation: {
       options: {},
-      rules: { revocation: { mode: 'strict', source: { status: async () => 'revoked' } } },
+      rules: { revocation: { mode: 'strict', source: REVOKING } },
       now: NOW,
     },
   } as const
@@ -778,13 +778,21 @@ describe('levels', () => {
 })
 
 describe('revocation', () => {
-  const source = (...statuses: RevocationStatus[]) => {
-    let calls = 0
-    return { status: async () => statuses[calls++] ?? 'good' }
+  type Asked = { chain: readonly Certificate[]; signedAt: number | undefined }
+  /** Says these one after the other, and who asked. */
+  const source = (...statuses: RevocationStatus['status'][]) => {
+    const asked: Asked[] = []
+    const status = async (chain: readonly Certificate[], signedAt?: number) => {
+      asked.push({ chain, signedAt })
+      const said = statuses[asked.length - 1] ?? 'good'
+      return { status: said, detail: `${said} it is` }
+    }
+    return { asked, status }
   }
-  const down = {
-    status: () => Promise.reject(new AdmissionError('REGISTRY_UNREACHABLE', 'no answer')),
-  }
+  const failing = (error: Error) => ({ status: () => Promise.reject(error) })
+  const down = failing(new AdmissionError('REGISTRY_UNREACHABLE', 'no answer'))
+  const notKnown = 'whether a certificate is revoked is not known: unknown it is'
+
   test.each<{ name: string; revocation: NotaryPolicy['revocation']; expected: string }>([
     { name: 'skip asks nobody', revocation: { mode: 'skip' }, expected: 'verified' },
     {
@@ -793,9 +801,9 @@ describe('revocation', () => {
       expected: 'verified',
     },
     {
-      name: 'strict and unknown is refused',
+      name: 'strict and unknown cannot be told',
       revocation: { mode: 'strict', source: source('unknown') },
-      expected: 'rejected: whether a certificate is revoked is not known',
+      expected: `inconclusive: REVOCATION_UNKNOWN: ${notKnown}`,
     },
     {
       name: 'strict without an answer cannot be told',
@@ -813,19 +821,58 @@ describe('revocation', () => {
       expected: 'verified',
     },
     {
+      name: 'softfail with a fault of our own cannot be told',
+      revocation: { mode: 'softfail', source: failing(new TypeError('a bug')) },
+      expected: 'inconclusive: INTERNAL: revocation: TypeError: a bug',
+    },
+    {
       name: 'softfail and revoked is refused',
       revocation: { mode: 'softfail', source: source('revoked') },
-      expected: 'rejected: a certificate is revoked',
+      expected: 'rejected: revoked it is',
+    },
+    {
+      name: 'revoked weighs more than unknown',
+      revocation: { mode: 'strict', source: source('unknown', 'revoked') },
+      expected: 'rejected: revoked it is',
     },
     {
       name: 'a revoked timestamp authority is refused',
       revocation: { mode: 'softfail', source: source('good', 'revoked') },
-      expected: 'rejected: a certificate is revoked',
+      expected: 'rejected: revoked it is',
     },
   ])('$name', async ({ revocation, expected }) => {
     expect(verdict(await verify({ token: stamped() }, { revocation, tsa: [tsa.root] }))).toBe(
       expected,
     )
+  })
+
+  test('is asked with the time of a trusted timestamp for the signer, and without for its authority', async () => {
+    const strict = source()
+    const revocation = { mode: 'strict', source: strict } as const
+    await verify({ token: stamped() }, { revocation, tsa: [tsa.root] })
+    expect(strict.asked.map(({ chain, signedAt }) => [chain.length, signedAt])).toEqual([
+      [CHAIN.length, Date.parse('2026-01-01T00:00:00Z')],
+      [2, undefined],
+    ])
+  })
+
+  test('is asked without a time when only the signer says it', async () => {
+    const strict = source()
+    await verify({ token: stamped() }, { revocation: { mode: 'strict', source: strict } })
+    expect(strict.asked).toEqual([expect.objectContaining({ signedAt: undefined })])
+  })
+
+  test('is not asked about a chain that nobody trusts, whatever the level', async () => {
+    const strict = source()
+    const rules: Rules = { ca: [], level: 'audit', revocation: { mode: 'strict', source: strict } }
+    const found = await verify({}, rules)
+    expect(strict.asked).toEqual([])
+    expect('outcomes' in found && found.outcomes.at(-1)).toEqual({
+      check: 'revocation',
+      action: 'log',
+      passed: false,
+      detail: 'nobody is asked about an untrusted chain',
+    })
   })
 })
 
