@@ -8,9 +8,9 @@ import {
   parseDockerConfig,
 } from '#shared/registry/credentials.ts'
 import { parseHostPattern } from '#shared/registry/host-pattern.ts'
-import { createKmsKeys } from '#shared/signature/kms.ts'
 import { createVerifier } from '#shared/signature/verify.ts'
 import type { Config, CredentialSource } from './config.ts'
+import { kmsKeysFrom } from './kms-keys.ts'
 import { type Environment, fetchFrom, type Platform, secretFrom } from './ports.ts'
 
 /**
@@ -28,7 +28,7 @@ export function createLive(config: Config, platform: Platform, kms: KmsPort): Li
       allowedHosts: config.registries.allow ?? [],
       tokenHosts: tokenHosts(config.registries.credentials),
     }),
-    verifier: createVerifier({ now, kms: createKmsKeys({ port: kms, now, ...config.kms }) }),
+    verifier: createVerifier({ now, kms: kmsKeysFrom(config, platform, kms) }),
   }
 }
 

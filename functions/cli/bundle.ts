@@ -39,6 +39,8 @@ const ENTRIES: Readonly<Record<BundleName, string>> = {
   worker: 'worker.ts',
 }
 const KMS_CLIENT = '@aws-sdk/client-kms'
+/** The part of the key cache, and of the ports, that is for Vault: as both import it. */
+const VAULT_MODULE = './kms-vault.ts'
 /** As `signature/verify.ts` imports it. */
 const NOTARY_MODULE = './notary/image.ts'
 /** What esbuild calls the virtual module. */
@@ -111,6 +113,7 @@ const WORKER: Target = {
 function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   const unneeded = new Map<string, string>()
   if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
+  if (!usesVault(deployment)) unneeded.set(VAULT_MODULE, 'Vault keys')
   if (!usesNotary(deployment)) unneeded.set(NOTARY_MODULE, 'notary attestors')
   return unneeded
 }
@@ -168,13 +171,22 @@ function withoutSigstore(name: BundleName, { policies }: Deployment): Plugin[] {
 /** True for an attestor of identities. */
 export const isKeyless = ({ kind }: Attestor): boolean => kind === 'cosign-keyless'
 
-/** True when the sealing key or an attestor of any policy lives in KMS. */
-export function usesKms({ config, policies }: Deployment): boolean {
-  return (
-    config.outcomes.key.kind === 'kms' ||
-    policies.some(({ attestors }) =>
-      attestors.some((attestor) => attestor.kind === 'cosign-key' && 'kms' in attestor.key),
-    )
+/** True when the sealing key or an attestor of any policy lives in AWS KMS. */
+export function usesKms(deployment: Deployment): boolean {
+  const { key } = deployment.config.outcomes
+  return key.kind === 'kms' || keyReferences(deployment).some((text) => /^awskms:/.test(text))
+}
+
+/** True when an attestor of any policy lives in Vault. */
+function usesVault(deployment: Deployment): boolean {
+  return keyReferences(deployment).some((text) => !/^awskms:/.test(text))
+}
+
+function keyReferences({ policies }: Deployment): string[] {
+  return policies.flatMap(({ attestors }) =>
+    attestors.flatMap((attestor) =>
+      attestor.kind === 'cosign-key' && 'kms' in attestor.key ? [attestor.key.kms] : [],
+    ),
   )
 }
 

@@ -1,4 +1,4 @@
-import { type Environment, kmsFrom } from '#functions/ports.ts'
+import { type Environment, kmsFrom, vaultFrom } from '#functions/ports.ts'
 import { toAdmissionError } from '#shared/errors.ts'
 import { apiHost } from '#shared/image/reference.ts'
 import type { ImageReference } from '#shared/image/types.ts'
@@ -20,7 +20,7 @@ export interface NamedAttestor {
 export interface Finding {
   policy?: string
   attestor: string
-  /** `PEM` or the `awskms://` reference. */
+  /** `PEM`, or the reference of a key service. */
   key: string
   status: Verification['status']
   detail: string
@@ -40,7 +40,7 @@ export interface ExamineOptions {
   credentials: CredentialsPort
   plainHttp: boolean
   kmsSettings: KmsSettings
-  /** Where AWS credentials are looked up first. */
+  /** Where AWS credentials are looked up first, and the token of Vault. */
   env: Environment
   /** One attestor that verifies is enough. */
   any: boolean
@@ -58,10 +58,12 @@ export async function examineImage(
 ): Promise<Findings> {
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(TIMEOUT_MS)])
   const registry = openRegistry(reference, options, signal)
+  const { env, kmsSettings } = options
   const kms = createKmsKeys({
-    port: kmsFrom({ env: options.env }),
+    port: kmsFrom({ env }),
+    vaultPort: vaultFrom({ env }, 'VAULT_TOKEN'),
     now: Date.now,
-    ...options.kmsSettings,
+    ...kmsSettings,
   })
   const verifier = createVerifier({ now: Date.now, kms, thorough: true })
   try {

@@ -3,7 +3,7 @@ import { loadPolicyFolder, readText } from '#functions/files.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { parseReference } from '#shared/image/reference.ts'
 import { createCosignKeyAttestor } from '#shared/signature/attestor.ts'
-import { type KmsSettings, resolveKmsKey } from '#shared/signature/kms-reference.ts'
+import { type KmsSettings, resolveKeyReference } from '#shared/signature/kms-reference.ts'
 import type { Attestor } from '#shared/signature/types.ts'
 import { readDockerLogins } from './docker-config.ts'
 import { examineImage, type Findings, type NamedAttestor } from './examine.ts'
@@ -18,6 +18,9 @@ interface VerifyOptions {
   plainHttp?: true
   region?: string
   kmsEndpoint?: string[]
+  vaultAddress?: string
+  vaultMount?: string
+  vaultNamespace?: string
   output: Format
 }
 
@@ -27,12 +30,18 @@ export function verifyCommand(cli: Cli): Command {
     .description("Verify an image against a policy's attestors and say which signature said what.")
     .argument('<image>', 'image reference, by tag or digest')
     .option('--policy <file>', 'policy document or folder whose attestors are asked')
-    .option('--key <file|awskms://…>', 'one key instead: a PEM public key, or a key in AWS KMS')
+    .option(
+      '--key <file|reference>',
+      'one key instead: a PEM public key, or a key in AWS KMS (awskms://…) or Vault (hashivault://name)',
+    )
     .option('--attestor <name>', 'ask only the attestor of this name')
     .option('--any', 'one attestor that verifies is enough; without it all of them have to')
     .option('--plain-http', 'talk to the registry without TLS')
     .option('--region <name>', 'KMS region of references without one (default: $AWS_REGION)')
     .option('--kms-endpoint <url...>', 'endpoints that awskms:// references may name')
+    .option('--vault-address <url>', 'Vault of hashivault:// keys (default: $VAULT_ADDR)')
+    .option('--vault-mount <path>', 'its transit engine (default: transit)')
+    .option('--vault-namespace <path>', 'its namespace (default: $VAULT_NAMESPACE)')
     .addOption(formatOption())
     .addHelpText('after', HELP)
     .action(
@@ -44,8 +53,7 @@ export function verifyCommand(cli: Cli): Command {
 
 async function verify(io: Io, image: string, options: VerifyOptions): Promise<ExitCode> {
   const reference = parseReference(image)
-  const region = options.region ?? io.env.AWS_REGION ?? io.env.AWS_DEFAULT_REGION
-  const kms = { endpoints: options.kmsEndpoint ?? [], ...(region === undefined ? {} : { region }) }
+  const kms = kmsSettings(options, io.env)
   const attestors = await chosenAttestors(options, kms)
   const { credentials, notes } = await readDockerLogins(io.env)
   for (const note of notes) io.err(`countersign verify: ${note}\n`)
@@ -59,6 +67,22 @@ async function verify(io: Io, image: string, options: VerifyOptions): Promise<Ex
   })
   print(io, options.output, findings, () => findingsText(io, findings))
   return findings.verdict === 'verified' ? 0 : 1
+}
+
+function kmsSettings(options: VerifyOptions, env: Io['env']): KmsSettings {
+  const region = options.region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION
+  const address = options.vaultAddress ?? env.VAULT_ADDR
+  const mount = options.vaultMount
+  const namespace = options.vaultNamespace ?? env.VAULT_NAMESPACE
+  const vault = address === undefined ? undefined : { address, ...defined({ mount, namespace }) }
+  return { endpoints: options.kmsEndpoint ?? [], ...defined({ region, vault }) }
+}
+
+/** Its members that are set. */
+function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
+  // The same members, fewer of them.
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
 async function chosenAttestors(
@@ -80,8 +104,8 @@ async function chosenAttestors(
 
 async function attestorOfKey(key: string, kms: KmsSettings): Promise<Attestor> {
   if (/^[a-z0-9]+:\/\//i.test(key)) {
-    // Without a region nobody could be asked, which is better said now.
-    resolveKmsKey(key, kms)
+    // Without a region or a Vault nobody could be asked, which is better said now.
+    resolveKeyReference(key, kms)
     return createCosignKeyAttestor({ name: 'key', kms: key })
   }
   const { text } = await readText(key, 'KEY_INVALID')
@@ -91,7 +115,7 @@ async function attestorOfKey(key: string, kms: KmsSettings): Promise<Attestor> {
 async function attestorsOfPolicies(where: string, kms: KmsSettings): Promise<NamedAttestor[]> {
   const { policies } = await loadPolicyFolder(where, {
     kmsEndpoints: kms.endpoints ?? [],
-    ...(kms.region === undefined ? {} : { kmsRegion: kms.region }),
+    ...defined({ kmsRegion: kms.region, kmsVault: kms.vault }),
   })
   return policies.flatMap(({ name, attestors }) =>
     attestors.map((attestor) => ({ policy: name, attestor })),
@@ -123,5 +147,6 @@ Examples:
   $ countersign verify registry.example.com/shop/api:1.4.2 --policy infra/policies
   $ countersign verify registry.example.com/shop/api:1.4.2 --key cosign.pub
   $ countersign verify registry.example.com/shop/api:1.4.2 --key awskms:///alias/release --region eu-central-1
+  $ VAULT_TOKEN=… countersign verify registry.example.com/shop/api:1.4.2 --key hashivault://release --vault-address https://vault.example.com:8200
   $ countersign verify localhost:5000/api:dev --plain-http --policy p.yaml --attestor release --output json
 `
