@@ -4,20 +4,15 @@ import { MAX_SETTLE_ROUNDS } from '../limits.ts'
 import { type EvaluationResult, evaluate, matchConditions } from '../policy/evaluate.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { Subject } from '../policy/subject.ts'
-import {
-  type Bound,
-  type CallLedger,
-  describe,
-  type Inconclusive,
-  type Settled,
-  uncovered,
-} from './calls.ts'
+import { type CallLedger, newPass, type Pass, type Settled, uncovered } from './calls.ts'
+import { describe, type Inconclusive } from './inconclusive.ts'
 import type { Inquiry } from './inquiry.ts'
 
-/** A signature check that did not help, and why: for the people who read the denial. */
+/** A check of a signature or an attestation that did not help, and why: for the people who read the denial. */
 export interface Reason {
   image: string
   attestor: string
+  attestation?: string
   reason: string
 }
 
@@ -93,10 +88,10 @@ function evaluateOnce(
   ledger: CallLedger,
 ): Finding | undefined {
   const seen: Inconclusive[] = []
-  const low = evaluate(prepared, subject, hostOf(prepared, ledger, 'low', seen))
+  const low = evaluate(prepared, subject, hostOf(prepared, ledger, newPass('low', seen)))
   if (low.status === 'pending') return undefined
   if (seen.length === 0 || low.status === 'pass') return toFinding(prepared, low, ledger)
-  const high = evaluate(prepared, subject, hostOf(prepared, ledger, 'high', seen))
+  const high = evaluate(prepared, subject, hostOf(prepared, ledger, newPass('high', seen)))
   if (high.status === 'pending') return undefined
   return high.status === low.status
     ? toFinding(prepared, low, ledger)
@@ -115,13 +110,8 @@ function undecided(
   return { ...finding(prepared, 'error', message), images, reasons }
 }
 
-function hostOf(
-  prepared: PreparedPolicy,
-  ledger: CallLedger,
-  bound: Bound,
-  seen: Inconclusive[],
-): Host {
-  return (call) => ledger.answer(prepared.policy, call, bound, seen)
+function hostOf({ policy }: PreparedPolicy, ledger: CallLedger, pass: Pass): Host {
+  return (call) => ledger.answer(policy, call, pass)
 }
 
 function toFinding(
@@ -135,7 +125,7 @@ function toFinding(
   return { prepared, status, message, auditAnnotations, images, reasons }
 }
 
-/** Why signatures of the matched images did not count, where any was looked at. */
+/** Why signatures and attestations of the matched images did not count, where any was looked at. */
 function reasonsOf(
   { policy }: PreparedPolicy,
   images: readonly string[],
@@ -143,10 +133,12 @@ function reasonsOf(
 ): Reason[] {
   const reasons: Reason[] = []
   for (const image of images) {
-    for (const { name } of policy.attestors) {
-      const settled = ledger.signature(policy, image, name)
-      const reason = settled && reasonOf(settled, image)
-      if (reason !== undefined) reasons.push({ image, attestor: name, reason })
+    for (const about of [{}, ...policy.attestations.map(({ name }) => ({ attestation: name }))]) {
+      for (const { name } of policy.attestors) {
+        const settled = ledger.settled({ policy, image, attestor: name, ...about })
+        const reason = settled && reasonOf(settled, image)
+        if (reason !== undefined) reasons.push({ image, attestor: name, ...about, reason })
+      }
     }
   }
   return reasons

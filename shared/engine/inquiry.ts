@@ -1,10 +1,17 @@
-import { type AdmissionError, toAdmissionError } from '../errors.ts'
+import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { parseReference } from '../image/reference.ts'
 import type { JsonValue } from '../json.ts'
 import type { CompiledPolicy } from '../policy/types.ts'
 import type { RegistryClient, RegistrySession, ResolvedImage } from '../registry/types.ts'
-import type { Verification, Verifier } from '../signature/types.ts'
-import type { CallLedger, Question } from './calls.ts'
+import type {
+  Attestation,
+  AttestationVerification,
+  Attestor,
+  Verification,
+  Verifier,
+} from '../signature/types.ts'
+import type { Asked, CallLedger, Question } from './calls.ts'
+import { readPayload } from './payload.ts'
 
 /** The parts that talk to the outside. Loaded when the first question needs them: a covering seal needs neither. */
 export interface Live {
@@ -28,6 +35,7 @@ export class Inquiry {
   #session: RegistrySession | undefined
   #verifier: Verifier | undefined
   #kmsCallsBefore = 0
+  readonly #found = new Map<string, Promise<Verification | AttestationVerification>>()
   #cacheHits = 0
 
   constructor(options: InquiryOptions) {
@@ -52,32 +60,80 @@ export class Inquiry {
   async settle(questions: readonly Question[], ledger: CallLedger): Promise<void> {
     await Promise.all(
       questions.map(async (question) => {
-        if (question.kind === 'data') ledger.settleData(question, await this.#data(question))
-        else ledger.settleSignature(question, await this.#signature(question))
+        switch (question.kind) {
+          case 'data':
+            return ledger.settleData(question, await this.#data(question))
+          case 'payload':
+            return ledger.settlePayload(question, await this.#payload(question))
+          default:
+            return ledger.settle(question, await this.#verify(question))
+        }
       }),
     )
   }
 
-  async #signature(question: Question & { kind: 'signature' }): Promise<Verification> {
-    const { policy, image } = question
-    const attestor = policy.attestors.find((candidate) => candidate.name === question.attestor)
+  /** What policies of one scope ask alike is found out once. */
+  async #verify(asked: Asked): Promise<Verification | AttestationVerification> {
+    const { policy, image } = asked
     try {
-      if (attestor === undefined) throw new TypeError(`no attestor ${question.attestor}`)
-      const { signal } = this.#options
-      const cluster = this.#scopeOf(policy)
-      const { verifier } = await this.#live()
-      const known = verifier.recall(parseReference(image), attestor, cluster)
-      if (known !== undefined) {
-        this.#cacheHits++
-        return known
-      }
-      const resolved = await this.resolve(image, policy)
-      const registry = await this.#open(policy)
-      return await verifier.verifyImage(resolved, attestor, { cluster, registry, signal })
+      const { attestor, attestation } = whoseOf(asked)
+      const wanted = attestation && { ...attestation, name: '' }
+      const id = JSON.stringify([this.#scopeOf(policy), image, attestor.hash, wanted ?? null])
+      const found = this.#found.get(id) ?? this.#verifyOnce(policy, image, attestor, attestation)
+      this.#found.set(id, found)
+      return await found
     } catch (thrown) {
       // Also an image that is not there for us: a cluster with another login may well pull it.
       const error = toAdmissionError(thrown, `verifying ${image}`)
       return { status: 'inconclusive', error, candidates: [] }
+    }
+  }
+
+  async #verifyOnce(
+    policy: CompiledPolicy,
+    image: string,
+    attestor: Attestor,
+    attestation: Attestation | undefined,
+  ): Promise<Verification | AttestationVerification> {
+    const { signal } = this.#options
+    const cluster = this.#scopeOf(policy)
+    const { verifier } = await this.#live()
+    const reference = parseReference(image)
+    const known =
+      attestation === undefined
+        ? verifier.recall(reference, attestor, cluster)
+        : verifier.recallAttestation(reference, attestation, attestor, cluster)
+    if (known !== undefined) {
+      this.#cacheHits++
+      return known
+    }
+    const resolved = await this.resolve(image, policy)
+    const context = { cluster, registry: await this.#open(policy), signal }
+    return attestation === undefined
+      ? verifier.verifyImage(resolved, attestor, context)
+      : verifier.verifyAttestation(resolved, attestation, attestor, context)
+  }
+
+  /** What is in a blob that the seal names: from an earlier verdict that is about the same blob, else from the registry, by its digest. */
+  async #payload(question: Question & { kind: 'payload' }): Promise<JsonValue | AdmissionError> {
+    const { policy, image, blob } = question
+    try {
+      const { attestor, attestation } = whoseOf(question)
+      if (attestation === undefined) throw new TypeError('no attestation')
+      const { verifier } = await this.#live()
+      const reference = parseReference(image)
+      const scope = this.#scopeOf(policy)
+      const known = verifier.recallAttestation(reference, attestation, attestor, scope)
+      if (known?.status === 'verified' && known.payload.blob.digest === blob.digest) {
+        this.#cacheHits++
+        return readPayload(known.payload.bytes, attestation.name)
+      }
+      const registry = await this.#open(policy)
+      const bytes = await verifier.readPayload(reference, attestation, attestor, blob, registry)
+      return readPayload(bytes, attestation.name)
+    } catch (thrown) {
+      const { code, message } = toAdmissionError(thrown, 'reading a payload')
+      return new AdmissionError(code, `failed to get payload: ${message}`)
     }
   }
 
@@ -113,4 +169,17 @@ export class Inquiry {
     const { cluster } = this.#options
     return credentials === undefined ? cluster : JSON.stringify([cluster, credentials])
   }
+}
+
+/** The attestor and the attestation that a question names. */
+function whoseOf({ policy, ...asked }: Asked): {
+  attestor: Attestor
+  attestation: Attestation | undefined
+} {
+  const attestor = policy.attestors.find(({ name }) => name === asked.attestor)
+  const attestation = policy.attestations.find(({ name }) => name === asked.attestation)
+  if (attestor !== undefined && asked.attestation === attestation?.name) {
+    return { attestor, attestation }
+  }
+  throw new TypeError(`policy ${policy.name} has no such attestor or attestation`)
 }

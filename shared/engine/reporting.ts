@@ -31,7 +31,8 @@ export function warningsOf(findings: readonly Finding[]): string[] {
   })
   const texts = told.flatMap(({ reasons }) =>
     reasons.map(
-      ({ image, attestor, reason }) => `${reason} (attestor ${attestor}, image ${image})`,
+      ({ image, attestor, attestation, reason }) =>
+        `${reason} (${attestation === undefined ? '' : `attestation ${attestation}, `}attestor ${attestor}, image ${image})`,
     ),
   )
   return [...new Set(texts)].slice(0, MAX_REASON_WARNINGS)
@@ -62,7 +63,7 @@ export function toRecord(
       .map((image) => ({ image: cut(image), digest: pinnedDigest(image) })),
     reasons: reasons
       .slice(0, MAX_RECORDED)
-      .map(({ image, attestor, reason }) => ({ image: cut(image), attestor, reason: cut(reason) })),
+      .map(({ image, reason, ...whose }) => ({ image: cut(image), ...whose, reason: cut(reason) })),
     ...omitted('imagesOmitted', images.length),
     ...omitted('reasonsOmitted', reasons.length),
     seal,

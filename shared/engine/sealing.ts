@@ -7,7 +7,7 @@ import { FactSet } from '../outcome/facts.ts'
 import { formatOutcomes } from '../outcome/record.ts'
 import { sealOutcomes } from '../outcome/seal.ts'
 import type { Fact, KeyRing, OutcomeRecord } from '../outcome/types.ts'
-import type { CallLedger } from './calls.ts'
+import type { Asked, CallLedger, Settled } from './calls.ts'
 import type { Finding } from './evaluation.ts'
 import type { HandOver } from './hand-over.ts'
 import type { EngineCall } from './types.ts'
@@ -81,31 +81,34 @@ function provenBy(
     for (const image of images) {
       const digest = pinnedDigest(image)
       if (digest === undefined) continue
-      for (const attestor of policy.attestors) {
-        const settled = ledger.signature(policy, image, attestor.name)?.status
-        if (settled !== 'verified' && settled !== 'sealed') continue
-        isBorrowed ||= settled === 'sealed'
-        facts.add(factOf(policy, image, digest, attestor.name))
+      for (const about of [{}, ...policy.attestations.map(({ name }) => ({ attestation: name }))]) {
+        for (const { name: attestor } of policy.attestors) {
+          const asked = { policy, image, attestor, ...about }
+          const settled = ledger.settled(asked)
+          const fact = settled && factOf(asked, digest, settled)
+          if (fact === undefined) continue
+          isBorrowed ||= settled?.status === 'sealed'
+          facts.add(fact)
+        }
       }
     }
   }
   return { facts, isBorrowed }
 }
 
+/** Undefined for what was not proved, and for an attestation whose payload is not surely the one that counts. */
 function factOf(
-  policy: { name: string; hash: string },
-  image: string,
+  { policy, image, attestor, attestation }: Asked,
   digest: string,
-  attestor: string,
-): Fact {
-  return {
-    policy: policy.name,
-    policyHash: policy.hash,
-    function: 'verifyImageSignatures',
-    image,
-    digest,
-    attestor,
-  }
+  settled: Settled,
+): Fact | undefined {
+  if (settled.status !== 'verified' && settled.status !== 'sealed') return undefined
+  const about = { policy: policy.name, policyHash: policy.hash, image, digest, attestor }
+  if (attestation === undefined) return { ...about, function: 'verifyImageSignatures' }
+  if ('unread' in settled) return undefined
+  const blob = 'payload' in settled ? settled.payload.blob : undefined
+  const payload = settled.status === 'sealed' && 'blob' in settled ? settled.blob : blob
+  return payload && { ...about, function: 'verifyAttestationSignatures', attestation, payload }
 }
 
 function isSame(a: FactSet, b: FactSet): boolean {
@@ -113,7 +116,11 @@ function isSame(a: FactSet, b: FactSet): boolean {
   return (
     left.facts.length === right.facts.length &&
     left.policies.length === right.policies.length &&
-    left.facts.every((f) => b.has(f.policyHash, f.function, f.image, f.attestor)) &&
+    left.facts.every((fact) => {
+      const { policyHash, function: name, image, attestor, attestation, payload } = fact
+      const other = b.find(policyHash, name, image, attestor, attestation)
+      return other !== undefined && other.payload?.digest === payload?.digest
+    }) &&
     left.policies.every(({ policy, policyHash }) => b.covers(policy, policyHash))
   )
 }

@@ -1,10 +1,13 @@
-import { type Bytes, utf8 } from '../bytes.ts'
+import { type Bytes, isDigest, utf8 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import { pinnedDigest } from '../image/pin.ts'
 import { decodeJson, getOwn, isJsonObject, type JsonValue, stringifyJson } from '../json.ts'
 import { MAX_SEAL_BYTES } from '../limits.ts'
 import { isLasting } from './facts.ts'
 import type { Fact, Outcomes } from './types.ts'
+
+/** The host function whose facts are about attestations. */
+const ATTESTATIONS = 'verifyAttestationSignatures'
 
 /** What is inside a seal. Times are epoch milliseconds. */
 export interface SealBody {
@@ -15,14 +18,18 @@ export interface SealBody {
 
 /**
  * The bytes of a seal's body. Texts that repeat are written once and referred to by their index, so that hundreds of facts fit:
- * `{iat, exp, policies: [[name, hash, evaluated]], functions, images, attestors, facts: [[policy, function, image, attestor]]}`.
- * The digest of a fact is the end of its image; facts about images that are not pinned to theirs are left out. Throws `SEAL_TOO_LARGE`.
+ * `{iat, exp, policies: [[name, hash, evaluated]], functions, images, attestors, facts: [[policy, function, image, attestor]]}`. A fact
+ * about an attestation has two more, into `attestations` and `blobs: [[digest, size]]`, which are there only with such facts: who knows
+ * neither refuses the body. The digest of a fact is the end of its image; facts about images that are not pinned to theirs are left
+ * out. Throws `SEAL_TOO_LARGE`.
  */
 export function encodeBody({ outcomes, issuedAt, expiresAt }: SealBody): Bytes {
   const policies = new Table()
   const functions = new Table()
   const images = new Table()
   const attestors = new Table()
+  const attestations = new Table()
+  const blobs = new Table()
   for (const { policy, policyHash } of outcomes.policies) policies.index([policy, policyHash, 1])
   const evaluated = policies.size
   const facts = outcomes.facts.filter(isLasting).map((fact) => {
@@ -32,6 +39,12 @@ export function encodeBody({ outcomes, issuedAt, expiresAt }: SealBody): Bytes {
       functions.index(fact.function),
       images.index(fact.image),
       attestors.index(fact.attestor),
+      ...(fact.attestation === undefined || fact.payload === undefined
+        ? []
+        : [
+            attestations.index(fact.attestation),
+            blobs.index([fact.payload.digest, fact.payload.size]),
+          ]),
     ]
   })
   const bytes = utf8(
@@ -42,6 +55,7 @@ export function encodeBody({ outcomes, issuedAt, expiresAt }: SealBody): Bytes {
       functions: functions.rows,
       images: images.rows,
       attestors: attestors.rows,
+      ...(attestations.size === 0 ? {} : { attestations: attestations.rows, blobs: blobs.rows }),
       facts,
     }),
   )
@@ -62,19 +76,27 @@ export function decodeBody(bytes: Uint8Array): SealBody {
   const functions = list(body, 'functions').map((row) => text(row))
   const images = list(body, 'images').map((row) => text(row))
   const attestors = list(body, 'attestors').map((row) => text(row))
+  const attested = readAttested(body)
   const facts = list(body, 'facts').map((row): Fact => {
-    const [p, f, i, a] = tuple(row, ['number', 'number', 'number', 'number'])
+    const isAttested = Array.isArray(row) && row.length > 4
+    const [p, f, i, a, t, b] = tuple(row, Array(isAttested ? 6 : 4).fill('number'))
     const [policy, policyHash] = at(policies, p)
     const image = at(images, i)
     const digest = pinnedDigest(image)
     if (digest === undefined) throw malformed('has a fact about an image that is not pinned')
+    const name = at(functions, f)
+    if ((name === ATTESTATIONS) !== isAttested)
+      throw malformed('has a fact that does not say what of')
     return {
       policy: text(policy),
       policyHash: text(policyHash),
-      function: at(functions, f),
+      function: name,
       image,
       digest,
       attestor: at(attestors, a),
+      ...(isAttested
+        ? { attestation: at(attested.attestations, t), payload: at(attested.blobs, b) }
+        : {}),
     }
   })
   const evaluated = policies.filter(([, , flag]) => flag === 1)
@@ -89,6 +111,21 @@ export function decodeBody(bytes: Uint8Array): SealBody {
     issuedAt: time(body, 'iat'),
     expiresAt: time(body, 'exp'),
   }
+}
+
+/** The two tables of facts about attestations, empty where there are none. */
+function readAttested(body: { [key: string]: JsonValue }) {
+  if (getOwn(body, 'attestations') === undefined) return { attestations: [], blobs: [] }
+  const blobs = list(body, 'blobs').map((row) => {
+    const [digest, size] = tuple(row, ['string', 'number'])
+    if (typeof digest !== 'string' || !isDigest(digest))
+      throw malformed('has a blob without a digest')
+    if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) {
+      throw malformed('has a blob without a size')
+    }
+    return { digest, size }
+  })
+  return { attestations: list(body, 'attestations').map((row) => text(row)), blobs }
 }
 
 /** Distinct rows in the order they were first seen. */

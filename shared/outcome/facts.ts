@@ -22,8 +22,8 @@ export class FactSet {
   }
 
   add(fact: Fact): void {
-    const key = factKey(fact.policyHash, fact.function, fact.image, fact.attestor)
-    this.#facts.set(key, { ...fact })
+    const { policyHash, function: name, image, attestor, attestation } = fact
+    this.#facts.set(factKey(policyHash, name, image, attestor, attestation), { ...fact })
   }
 
   /** Notes that a policy was evaluated to its end. */
@@ -31,13 +31,25 @@ export class FactSet {
     this.#policies.set(policyKey(policy, policyHash), { policy, policyHash })
   }
 
-  find(policyHash: string, name: string, image: string, attestor: string): Fact | undefined {
-    return this.#facts.get(factKey(policyHash, name, image, attestor))
+  find(
+    policyHash: string,
+    name: string,
+    image: string,
+    attestor: string,
+    attestation?: string,
+  ): Fact | undefined {
+    return this.#facts.get(factKey(policyHash, name, image, attestor, attestation))
   }
 
-  /** True when this host function is known to have succeeded for exactly this image string and attestor. */
-  has(policyHash: string, name: string, image: string, attestor: string): boolean {
-    return this.find(policyHash, name, image, attestor) !== undefined
+  /** True when this host function is known to have succeeded for exactly this image string, attestor and attestation. */
+  has(
+    policyHash: string,
+    name: string,
+    image: string,
+    attestor: string,
+    attestation?: string,
+  ): boolean {
+    return this.find(policyHash, name, image, attestor, attestation) !== undefined
   }
 
   /** True when this policy, with this hash, was evaluated to its end by the mutate phase. */
@@ -56,8 +68,14 @@ export function isLasting(fact: Pick<Fact, 'image' | 'digest'>): boolean {
   return pinnedDigest(fact.image) === fact.digest
 }
 
-function factKey(policyHash: string, name: string, image: string, attestor: string): string {
-  return JSON.stringify([policyHash, name, image, attestor])
+function factKey(
+  policyHash: string,
+  name: string,
+  image: string,
+  attestor: string,
+  attestation?: string,
+): string {
+  return JSON.stringify([policyHash, name, image, attestor, attestation ?? null])
 }
 
 function policyKey(policy: string, policyHash: string): string {

@@ -9,13 +9,16 @@ export interface Fact {
   policy: string
   /** Hash of the policy's spec and everything its verdict depends on. */
   policyHash: string
-  /** Host function: `verifyImageSignatures`. */
+  /** Host function: `verifyImageSignatures` or `verifyAttestationSignatures`. */
   function: string
   /** The image string exactly as the object has it after our patch. */
   image: string
   /** `sha256:<64 hex>`. */
   digest: string
   attestor: string
+  /** Name of the attestation and the blob its payload was read from: both exactly when the function is about attestations. */
+  attestation?: string
+  payload?: { digest: string; size: number }
 }
 
 /** What one mutate call proved: the policies it evaluated to the end, and the facts. */

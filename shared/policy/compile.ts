@@ -38,19 +38,19 @@ export async function compileExpressions(
 ): Promise<Map<string, CheckedExpression>> {
   const checked = new Map<string, CheckedExpression>()
   const environments = new Environments()
-  const attestors = attestorNames(spec)
+  const attestors = namesOf(spec, 'attestors')
+  const attestations = namesOf(spec, 'attestations')
   for (const expression of expressionsOf(spec, path)) {
     const environment = environments.for(expression.role)
     const found = await compileOne(expression, environment, faults)
     if (expression.name !== undefined) environments.add(expression.name, found?.type ?? 'dyn')
     if (found === undefined) continue
-    for (const node of undeclaredAttestors(found.ast, attestors)) {
-      faults.report({
-        code: 'CEL_CHECK',
-        path: expression.path,
-        message: `attestor ${JSON.stringify(node.name)} is not declared in spec.attestors`,
-        offset: node.offset,
-      })
+    const undeclared = [
+      ...undeclaredIn(found.ast, 'attestor', attestors),
+      ...undeclaredIn(found.ast, 'attestation', attestations),
+    ]
+    for (const fault of undeclared) {
+      faults.report({ code: 'CEL_CHECK', path: expression.path, ...fault })
     }
     checked.set(formatPath(expression.path), found)
   }
@@ -143,23 +143,51 @@ function isWord(character: string | undefined): boolean {
   return character !== undefined && /\w/.test(character)
 }
 
-function attestorNames(spec: unknown): ReadonlySet<unknown> {
-  const list = isRecord(spec) ? own(spec, 'attestors') : undefined
+function namesOf(spec: unknown, field: string): ReadonlySet<unknown> {
+  const list = isRecord(spec) ? own(spec, field) : undefined
   const items = Array.isArray(list) ? list.filter(isRecord) : []
   return new Set(items.map((item) => own(item, 'name')))
 }
 
-/** Every `attestors.name` whose name is not one: it would be an error on every request. */
-function undeclaredAttestors(
+/** Functions whose second argument names an attestation. */
+const OF_ATTESTATIONS: ReadonlySet<string> = new Set([
+  'verifyAttestationSignatures',
+  'extractPayload',
+])
+
+/** Every attestor or attestation that is named and not declared: it would be an error on every request. */
+function undeclaredIn(
   ast: Node,
+  kind: 'attestor' | 'attestation',
   names: ReadonlySet<unknown>,
-): { name: string; offset: number }[] {
-  const found: { name: string; offset: number }[] = []
+): { message: string; offset: number }[] {
+  const found: { message: string; offset: number }[] = []
   walk(ast, (node) => {
-    if (node.k !== 'select' || node.test === true) return
-    const { operand, field } = node
-    if (operand.k !== 'ident' || operand.name !== 'attestors' || names.has(field)) return
-    found.push({ name: field, offset: operand.pos[0] })
+    const name = nameIn(node, kind)
+    if (name === undefined || names.has(name.text)) return
+    const message = `${kind} ${JSON.stringify(name.text)} is not declared in spec.${kind}s`
+    found.push({ message, offset: name.offset })
   })
   return found
+}
+
+/** The name in `attestors.name`, `attestations["name"]` and the like, and where it stands. */
+function nameIn(
+  node: Node,
+  kind: 'attestor' | 'attestation',
+): { text: string; offset: number } | undefined {
+  if (node.k === 'select' && node.test !== true && isVariable(node.operand, kind)) {
+    return { text: node.field, offset: node.operand.pos[0] }
+  }
+  if (node.k !== 'call') return undefined
+  const [first, second] = node.args
+  const isIndex = node.fn === '_[_]' && first !== undefined && isVariable(first, kind)
+  const isArgument = kind === 'attestation' && OF_ATTESTATIONS.has(node.fn)
+  if (!(isIndex || isArgument) || second?.k !== 'const') return undefined
+  const { value, pos } = second
+  return 'string' in value ? { text: value.string, offset: pos[0] } : undefined
+}
+
+function isVariable(node: Node, kind: 'attestor' | 'attestation'): boolean {
+  return node.k === 'ident' && node.name === `${kind}s`
 }

@@ -3,7 +3,7 @@ import { walk } from '../cel/tree.ts'
 import type { CompiledPolicy } from './types.ts'
 
 /**
- * How a value depends on the counts that `verifyImageSignatures` gives: `none`; `up` when higher counts can only make it higher (false
+ * How a value depends on the counts that `verifyImageSignatures` and `verifyAttestationSignatures` give: `none`; `up` when higher counts can only make it higher (false
  * is below true, lists are compared item by item); `any` when they may do anything to it, or nobody knows.
  */
 type Dependence = 'none' | 'up' | 'any'
@@ -11,12 +11,18 @@ type Dependence = 'none' | 'up' | 'any'
 /** Names of comprehension variables in scope. A name that is not here does not depend on counts. */
 type Scope = ReadonlyMap<string, Dependence>
 
-const VERIFY = 'verifyImageSignatures'
+const COUNTS: ReadonlySet<string> = new Set([
+  'verifyImageSignatures',
+  'verifyAttestationSignatures',
+])
 
 /**
  * True when every validation that holds still holds if more signatures count, so that one which could not be checked can be left
  * out of a count without admitting anything. `verify(…) > 0` and `verify(…) >= 2` are of that kind, alone, in `all`, `exists`, `map`,
  * and joined by `&&` and `||`; `verify(…) == 0`, `!(verify(…) > 0)` and counts compared with each other are not. In doubt: false.
+ *
+ * `extractPayload` depends on no count: while an attestation it could come from is not known, it is an error (`engine/calls.ts`), and what
+ * absorbs an error would absorb any value.
  */
 export function moreNeverHurts(policy: Pick<CompiledPolicy, 'variables' | 'validations'>): boolean {
   const variables = new Map<string, Dependence>()
@@ -74,7 +80,7 @@ class Counts {
     )
     const [first = 'none', second = 'none', third = 'none'] = parts
     const isFree = parts.every((part) => part === 'none')
-    if (fn === VERIFY) return isFree ? 'up' : 'any'
+    if (COUNTS.has(fn)) return isFree ? 'up' : 'any'
     if (isFree) return 'none'
     switch (fn) {
       case '_&&_':
@@ -116,7 +122,7 @@ class Counts {
   #isFree(node: Node, scope: Scope): boolean {
     let isFree = true
     walk(node, (part) => {
-      if (part.k === 'call' && part.fn === VERIFY) isFree = false
+      if (part.k === 'call' && COUNTS.has(part.fn)) isFree = false
       if (part.k === 'ident' && this.#name(part.name, scope) !== 'none') isFree = false
     })
     return isFree

@@ -78,7 +78,8 @@ function activationOf(
   subject: Subject,
   images: Readonly<Record<string, readonly string[]>>,
 ): Activation {
-  const activation = { ...subject.activation, images, attestors: prepared.attestors }
+  const { attestors, attestations } = prepared
+  const activation = { ...subject.activation, images, attestors, attestations }
   return { ...activation, variables: new Variables(prepared.variables, activation) }
 }
 
@@ -105,12 +106,18 @@ function missingDigest(images: readonly string[]): EvaluationResult | undefined 
 function matchedOnly(prepared: PreparedPolicy, subject: Subject, host: Host): Host {
   return (call) => {
     const [image] = call.args
-    if (call.name !== 'verifyImageSignatures' || typeof image !== 'string') return host(call)
+    if (!COUNTS.has(call.name) || typeof image !== 'string') return host(call)
     const match = matchesImage(prepared, subject, image)
     if (match.status === 'error') return { kind: 'error', message: match.message }
     return match.matched ? host(call) : { kind: 'value', value: 0 }
   }
 }
+
+/** Host functions that count attestors. */
+const COUNTS: ReadonlySet<string> = new Set([
+  'verifyImageSignatures',
+  'verifyAttestationSignatures',
+])
 
 /** What the validations of one pass share. */
 class Run {

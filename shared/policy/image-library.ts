@@ -60,7 +60,20 @@ export const IMAGE_LIBRARY: Library = {
   verify_image_signatures_string_list: overload(
     'verifyImageSignatures',
     [string, list],
-    (reference, attestors, frame: Frame) => verify(reference, attestors, frame),
+    (reference, attestors, frame: Frame) =>
+      verify('verifyImageSignatures', [reference], attestors, frame),
+  ),
+  verify_attestation_signatures_string_string_list: overload(
+    'verifyAttestationSignatures',
+    [string, string, list],
+    (reference, attestation, attestors, frame: Frame) =>
+      verify('verifyAttestationSignatures', [reference, attestation], attestors, frame),
+  ),
+  extract_payload_string_string: overload(
+    'extractPayload',
+    [string, string],
+    (reference, attestation, frame: Frame) =>
+      callHost(frame, 'extractPayload', [reference, attestation]),
   ),
   get_image_data_string: overload('getImageData', [string], imageData),
   image_get_metadata_string: overload('image.GetMetadata', [string], imageData),
@@ -76,15 +89,20 @@ function parse(text: string): CelResult {
   }
 }
 
-function verify(reference: string, attestors: readonly CelValue[], frame: Frame): CelResult {
+function verify(
+  name: string,
+  about: readonly string[],
+  attestors: readonly CelValue[],
+  frame: Frame,
+): CelResult {
   const names: string[] = []
   for (const attestor of attestors) {
     if (!(attestor instanceof AttestorValue)) {
-      return new CelError('verifyImageSignatures: the list holds something that is not an attestor')
+      return new CelError(`${name}: the list holds something that is not an attestor`)
     }
     names.push(attestor.key)
   }
-  return callHost(frame, 'verifyImageSignatures', [reference, names])
+  return callHost(frame, name, [...about, names])
 }
 
 function imageData(reference: string, frame: Frame): CelResult {

@@ -27,6 +27,8 @@ export interface PreparedPolicy {
   readonly auditAnnotations: readonly { key: string; program: Program }[]
   /** The CEL variable `attestors`. */
   readonly attestors: Readonly<Record<string, AttestorValue>>
+  /** The CEL variable `attestations`: each name stands for itself. */
+  readonly attestations: Readonly<Record<string, string>>
 }
 
 /** The parts of the CEL runtime that only some policies use, each loaded when the first such policy comes along. */
@@ -102,7 +104,8 @@ export function preparePolicy(policy: CompiledPolicy, runtime: Runtime = {}): Pr
       key,
       program: program(valueExpression),
     })),
-    attestors: attestorsOf(policy),
+    attestors: byName(policy.attestors, (name) => new AttestorValue(name)),
+    attestations: byName(policy.attestations, (name) => name),
   }
 }
 
@@ -130,10 +133,13 @@ function planned(
   )
 }
 
-function attestorsOf(policy: CompiledPolicy): Record<string, AttestorValue> {
-  const attestors: Record<string, AttestorValue> = Object.create(null)
-  for (const { name } of policy.attestors) attestors[name] = new AttestorValue(name)
-  return attestors
+function byName<T>(
+  items: readonly { name: string }[],
+  value: (name: string) => T,
+): Record<string, T> {
+  const record: Record<string, T> = Object.create(null)
+  for (const { name } of items) record[name] = value(name)
+  return record
 }
 
 function everyExpression(policy: CompiledPolicy): CheckedExpression[] {

@@ -49,9 +49,10 @@ export function attestationVerifier(sources: Omit<KeySources, 'signal'>): Attest
       keep(verdicts, id, verification, now())
       return verification
     },
-    async readPayload({ repository }, attestation, attestor, blob, registry) {
+    async readPayload(reference, attestation, attestor, blob, registry) {
       const { payloadIn } = await import('./attestation-payload.ts')
-      const store = storeOf(subjectOf({ repository, digest: '' }, attestor))
+      const about = { repository: repositoryOf(reference), digest: reference.digest ?? '' }
+      const store = storeOf(subjectOf(about, attestor))
       const descriptor = { ...blob, mediaType: '' }
       const session = sourceSession(registry, attestor)
       return payloadIn(await session.blob(store, descriptor, MAX_BLOB_BYTES), attestation)

@@ -1,8 +1,9 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { fromBase64, fromUtf8, toBase64, utf8 } from '#shared/bytes.ts'
+import { withDoubles } from '#shared/cel/doubles.ts'
 import type { Host, HostAnswer, HostCall } from '#shared/cel/types.ts'
 import { AdmissionError } from '#shared/errors.ts'
-import { isJsonObject, JsonDouble, type JsonValue, setOwn } from '#shared/json.ts'
+import type { JsonValue } from '#shared/json.ts'
 import { CEL_MAX_UNPACKED_BYTES } from '#shared/limits.ts'
 import { parseYaml } from '#shared/yaml.ts'
 
@@ -10,6 +11,7 @@ type Answer = (argument: JsonValue | undefined, now: () => number) => JsonValue
 
 /** What a command line can answer of Kyverno's functions that ask a host. */
 const ANSWERS: Readonly<Record<string, Answer>> = {
+  // Go reads YAML into an `any` by way of JSON.
   'yaml.parse': (text) => withDoubles(parseYaml(String(text))[0] ?? null),
   'gzip.compress': (text) => toBase64(gzipSync(utf8(String(text)))),
   'gzip.decompress': (data) => unpacked(String(data)),
@@ -40,19 +42,4 @@ function unpacked(data: string): string {
   const bytes = fromBase64(data)
   if (bytes === undefined) throw new TypeError('not base64')
   return fromUtf8(gunzipSync(bytes, { maxOutputLength: CEL_MAX_UNPACKED_BYTES }))
-}
-
-/** Go reads YAML into an `any` by way of JSON, where every number is a float64. */
-function withDoubles(value: JsonValue): JsonValue {
-  if (typeof value === 'bigint') return double(Number(value))
-  if (typeof value === 'number') return double(value)
-  if (Array.isArray(value)) return value.map(withDoubles)
-  if (!isJsonObject(value)) return value
-  const out: { [key: string]: JsonValue } = {}
-  for (const [key, member] of Object.entries(value)) setOwn(out, key, withDoubles(member))
-  return out
-}
-
-function double(value: number): JsonValue {
-  return Number.isSafeInteger(value) ? new JsonDouble(value) : value
 }

@@ -440,6 +440,7 @@ describe('expressions', () => {
   const at = (path: string, code: string, message: string) => [{ path, code, message }]
   const validation = (expression: string) => ({ validations: [{ expression }] })
   const EXPRESSION = 'spec.validations[0].expression'
+  const UNDECLARED = 'attestation "sbom" is not declared in spec.attestations'
 
   test.each<{ name: string; spec: object; is: ReturnType<typeof at> }>([
     {
@@ -638,19 +639,29 @@ describe('expressions', () => {
       ),
     },
     {
-      name: 'attestations',
+      name: 'an attestation that is not declared',
       spec: validation('attestations.sbom == "sbom"'),
-      is: at(EXPRESSION, 'POLICY_UNSUPPORTED', 'attestations is not supported yet'),
+      is: at(EXPRESSION, 'CEL_CHECK', UNDECLARED),
     },
     {
-      name: 'verifyAttestationSignatures',
-      spec: validation('verifyAttestationSignatures("a", "b", []) > 0'),
-      is: at(EXPRESSION, 'POLICY_UNSUPPORTED', 'verifyAttestationSignatures is not supported yet'),
+      name: 'an attestation by index that is not declared',
+      spec: validation('attestations["sbom"] == "sbom"'),
+      is: at(EXPRESSION, 'CEL_CHECK', UNDECLARED),
     },
     {
-      name: 'extractPayload',
-      spec: validation('extractPayload("a", "b") == null'),
-      is: at(EXPRESSION, 'POLICY_UNSUPPORTED', 'extractPayload is not supported yet'),
+      name: 'an attestation by its text that is not declared',
+      spec: validation('verifyAttestationSignatures("a", "sbom", []) > 0'),
+      is: at(EXPRESSION, 'CEL_CHECK', UNDECLARED),
+    },
+    {
+      name: 'a payload of an attestation that is not declared',
+      spec: validation('extractPayload("a", "sbom") == null'),
+      is: at(EXPRESSION, 'CEL_CHECK', UNDECLARED),
+    },
+    {
+      name: 'an attestor by index that is not declared',
+      spec: validation('verifyImageSignatures("a", [attestors["ci"]]) > 0'),
+      is: at(EXPRESSION, 'CEL_CHECK', 'attestor "ci" is not declared in spec.attestors'),
     },
     {
       name: 'a library that comes later',

@@ -717,11 +717,6 @@ describe('what is not supported is refused, never ignored', () => {
       message: 'certificates given by an expression are not supported yet; write value',
     },
     {
-      spec: { attestations: [{ name: 'sbom', intoto: { type: 't' } }] },
-      path: 'spec.attestations',
-      message: 'attestations are not supported yet',
-    },
-    {
       spec: { evaluation: { mode: 'JSON' } },
       path: 'spec.evaluation.mode',
       message: 'evaluation mode "JSON" is not supported, only Kubernetes',
