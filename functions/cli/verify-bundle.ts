@@ -10,8 +10,8 @@ import { importVerifyingKey } from '#shared/signature/key.ts'
 import { publicKeyFromPem } from '#shared/signature/pem.ts'
 import { createIdentityMatcher } from '#shared/signature/sigstore/identity.ts'
 import { loadTrustedRoot } from '#shared/signature/sigstore/trusted-root.ts'
-import type { Artifact } from '#shared/signature/sigstore/types.ts'
-import { type Expectation, verifyBundle } from '#shared/signature/sigstore/verify.ts'
+import type { Artifact, SigstoreSigner } from '#shared/signature/sigstore/types.ts'
+import { verifyBundle } from '#shared/signature/sigstore/verify.ts'
 import type { Cli, ExitCode, Io } from './io.ts'
 
 interface VerifyBundleOptions {
@@ -52,10 +52,10 @@ async function verify(io: Io, named: string, options: VerifyBundleOptions): Prom
       'no trusted root is built in: give --trusted-root or set COUNTERSIGN_TRUSTED_ROOT',
     )
   }
-  const root = await loadTrustedRoot(await readBytes(rootFile, MAX_TRUSTED_ROOT_BYTES))
+  const trust = await loadTrustedRoot(await readBytes(rootFile, MAX_TRUSTED_ROOT_BYTES))
   const bundle = await readBytes(options.bundle, MAX_BLOB_BYTES)
   const artifact = await artifactOf(named)
-  const verdict = await verifyBundle(bundle, { artifact, root, signer, now: Date.now() })
+  const verdict = await verifyBundle(bundle, { artifact, trust, signer, now: Date.now() })
   switch (verdict.status) {
     case 'verified':
       io.out(`verified: ${verdict.signer}\n`)
@@ -69,16 +69,15 @@ async function verify(io: Io, named: string, options: VerifyBundleOptions): Prom
   }
 }
 
-async function signerOf(options: VerifyBundleOptions): Promise<Expectation['signer']> {
+async function signerOf(options: VerifyBundleOptions): Promise<SigstoreSigner> {
   const { key, certificateIdentity: subject, certificateOidcIssuer: issuer } = options
   if (key !== undefined) {
     if (subject !== undefined || issuer !== undefined) {
       throw new AdmissionError('CONFIG_INVALID', 'give either --key or an identity, not both')
     }
     const { text } = await readText(key, 'KEY_INVALID')
-    const publicKey = publicKeyFromPem(text)
-    await importVerifyingKey(publicKey)
-    return { publicKey }
+    const spki = publicKeyFromPem(text)
+    return { key: await importVerifyingKey(spki), spki }
   }
   if (!subject || !issuer) {
     throw new AdmissionError(

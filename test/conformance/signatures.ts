@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toAdmissionError } from '#shared/errors.ts'
+import { importVerifyingKey } from '#shared/signature/key.ts'
 import { publicKeyFromPem } from '#shared/signature/pem.ts'
 import { createIdentityMatcher } from '#shared/signature/sigstore/identity.ts'
 import { loadTrustedRoot } from '#shared/signature/sigstore/trusted-root.ts'
-import type { BundleVerdict } from '#shared/signature/sigstore/types.ts'
+import type { BundleVerdict, SigstoreSigner } from '#shared/signature/sigstore/types.ts'
 import { verifyBundle } from '#shared/signature/sigstore/verify.ts'
 import type { SuiteResult } from '#test/conformance/cel.ts'
 
@@ -37,11 +38,11 @@ async function judge(dir: string, name: string): Promise<BundleVerdict> {
   const text = (file: string, otherwise: string) =>
     existsSync(at(file)) ? readFileSync(at(file), 'utf8').trim() : otherwise
   try {
-    const root = await loadTrustedRoot(
+    const trust = await loadTrustedRoot(
       read('trusted_root.json', join(dir, '..', 'trusted_root.json')),
     )
     const signer = existsSync(at('key.pub'))
-      ? { publicKey: publicKeyFromPem(text('key.pub', '')) }
+      ? await keySigner(text('key.pub', ''))
       : {
           identity: await createIdentityMatcher([
             { issuer: text('issuer', ISSUER), subject: text('identity', IDENTITY) },
@@ -49,10 +50,15 @@ async function judge(dir: string, name: string): Promise<BundleVerdict> {
         }
     const artifact = { bytes: read('artifact', join(dir, 'a.txt')) }
     const bundle = read('bundle.sigstore.json', '')
-    return await verifyBundle(bundle, { artifact, root, signer, now: Date.now() })
+    return await verifyBundle(bundle, { artifact, trust, signer, now: Date.now() })
   } catch (thrown) {
     return { status: 'inconclusive', error: toAdmissionError(thrown, 'reading the case') }
   }
+}
+
+async function keySigner(pem: string): Promise<SigstoreSigner> {
+  const spki = publicKeyFromPem(pem)
+  return { key: await importVerifyingKey(spki), spki }
 }
 
 function textOf(verdict: BundleVerdict): string {

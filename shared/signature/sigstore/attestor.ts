@@ -1,43 +1,65 @@
-import { sha256, toHex, utf8 } from '../../bytes.ts'
-import type { CosignKeylessAttestor } from '../types.ts'
-import { createIdentityMatcher, type IdentityMatcher } from './identity.ts'
-import { loadTrustedRoot, type TrustedRoot } from './trusted-root.ts'
-import type { Identity } from './types.ts'
+import { type CosignOptions, withHash } from '../attestor.ts'
+import type {
+  CosignAttestor,
+  CosignCertificateAttestor,
+  CosignKeylessAttestor,
+  SigstoreTrust,
+} from '../types.ts'
+import { createIdentityMatcher } from './identity.ts'
+import { createCertificateSigner, createTrust, type Trust } from './trust.ts'
+import type { Identity, SigstoreSigner } from './types.ts'
 
-/** What keyless signatures of one attestor are verified with. */
-export interface KeylessTrust {
-  root: TrustedRoot
-  identity: IdentityMatcher
+/** What signatures of one attestor are verified with. */
+export interface SigstoreMaterial {
+  trust: Trust
+  /** Undefined for a key, which may be in a key service. */
+  signer?: SigstoreSigner
 }
 
 /**
- * The attestor a policy's keyless fields describe, with its hash. Both are checked here, when the policy loads: throws `CONFIG_INVALID`
- * for the trusted root and `POLICY_INVALID` for the identities.
+ * The attestor a policy's keyless fields describe, with its hash. Everything is checked here, when the policy loads: throws
+ * `CONFIG_INVALID` for the trust and `POLICY_INVALID` for the identities.
  */
-export async function createKeylessAttestor(fields: {
-  name: string
-  identities: readonly Identity[]
-  /** The trusted root's JSON. */
-  trustedRoot: string
-}): Promise<CosignKeylessAttestor> {
-  const { name, trustedRoot } = fields
-  // Members in a fixed order, so that one attestor has one hash.
-  const identities = fields.identities.map(({ issuer, issuerRegExp, subject, subjectRegExp }) => ({
-    ...(issuer ? { issuer } : {}),
-    ...(issuerRegExp ? { issuerRegExp } : {}),
-    ...(subject ? { subject } : {}),
-    ...(subjectRegExp ? { subjectRegExp } : {}),
-  }))
-  const content = { kind: 'cosign-keyless' as const, identities, trustedRoot }
-  await loadKeylessTrust(content)
-  return { ...content, name, hash: toHex(await sha256(utf8(JSON.stringify(content)))) }
+export async function createKeylessAttestor(
+  fields: Omit<CosignOptions, 'trust'> & {
+    identities: readonly Identity[]
+    trust: SigstoreTrust
+  },
+): Promise<CosignKeylessAttestor> {
+  return checked(await withHash({ ...fields, kind: 'cosign-keyless' as const }))
 }
 
-/** The trust of an attestor, ready to verify; it takes milliseconds, so it is worth keeping. Throws as `createKeylessAttestor` does. */
-export async function loadKeylessTrust({
-  identities,
-  trustedRoot,
-}: Pick<CosignKeylessAttestor, 'identities' | 'trustedRoot'>): Promise<KeylessTrust> {
-  const identity = await createIdentityMatcher(identities)
-  return { identity, root: await loadTrustedRoot(utf8(trustedRoot)) }
+/**
+ * The attestor a policy's certificates describe, with its hash: PEM. Everything is checked here, when the policy loads: throws
+ * `CONFIG_INVALID` for the certificates and the trust.
+ */
+export async function createCertificateAttestor(
+  fields: CosignOptions & { certificate?: string; chain?: string },
+): Promise<CosignCertificateAttestor> {
+  return checked(await withHash({ ...fields, kind: 'cosign-certificate' as const }))
+}
+
+/** The attestor, once what it is verified with can be loaded. Throws as `loadMaterial` does. */
+export async function checked<A extends CosignAttestor>(attestor: A): Promise<A> {
+  await loadMaterial(attestor)
+  return attestor
+}
+
+/** The material of an attestor, ready to verify; it takes milliseconds, so it is worth keeping. Throws `CONFIG_INVALID`, `POLICY_INVALID`. */
+export async function loadMaterial(attestor: CosignAttestor): Promise<SigstoreMaterial> {
+  const signer = await signerOf(attestor)
+  // Without trust nobody has to have witnessed the signature.
+  const trust = await createTrust(attestor.trust ?? { ignoreTlog: true, ignoreSct: true })
+  return { trust, ...(signer === undefined ? {} : { signer }) }
+}
+
+async function signerOf(attestor: CosignAttestor): Promise<SigstoreSigner | undefined> {
+  switch (attestor.kind) {
+    case 'cosign-key':
+      return undefined
+    case 'cosign-keyless':
+      return { identity: await createIdentityMatcher(attestor.identities) }
+    case 'cosign-certificate':
+      return { certificate: await createCertificateSigner(attestor) }
+  }
 }

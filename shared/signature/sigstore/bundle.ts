@@ -12,13 +12,20 @@ import {
 import { dig, malformed, quote, readJson, readSignature } from '../content.ts'
 import { type Envelope, openEnvelope } from '../dsse.ts'
 import type { HashAlgorithm } from '../types.ts'
-import { readCertificate } from './certificate.ts'
+import { type Certificate, parseCertificate } from '../x509/certificate.ts'
+import { isSelfIssued } from '../x509/chain.ts'
 
 /** A Sigstore bundle, read strictly. Nothing about it is verified. */
-export interface Bundle {
-  /** DER of the signer's certificate, or undefined when it was made with a plain key. */
-  certificate: Bytes | undefined
+export interface Bundle extends Evidence {
   content: { message: MessageSignature } | { envelope: Envelope }
+}
+
+/** What somebody brings along to show who signed and when, in whatever form. Nothing about it is verified. */
+export interface Evidence {
+  /** The signer's, or undefined when it was made with a plain key. */
+  certificate: Certificate | undefined
+  /** Between it and an authority; roots are the verifier's. */
+  intermediates: readonly Certificate[]
   entries: readonly LogEntry[]
   /** RFC 3161 responses. */
   timestamps: readonly Bytes[]
@@ -61,18 +68,18 @@ const ALGORITHMS: Readonly<Record<string, HashAlgorithm>> = {
 
 /**
  * The bundle in the JSON, versions 0.1 to 0.3. Throws `SIGNATURE_MALFORMED` or `JSON_INVALID` unless it is strict: known version, strict
- * base64, one signature, bounded lists, no entry or timestamp twice, and what its version has to hold about every log entry.
+ * base64, one signature, bounded lists, no entry or timestamp twice, and what its version has to hold about every log entry. Without
+ * `entries` none is read.
  */
-export function readBundle(bytes: Uint8Array): Bundle {
+export function readBundle(bytes: Uint8Array, { entries: readsEntries = true } = {}): Bundle {
   const json = readJson(bytes)
   const mediaType = dig(json, 'mediaType')
   const [, named, plain] = MEDIA_TYPE.exec(typeof mediaType === 'string' ? mediaType : '') ?? []
   const version = named ?? plain
   if (version === undefined) throw malformed(`bundle has the media type ${quote(mediaType)}`)
   const material = dig(json, 'verificationMaterial')
-  const entries = list(dig(material, 'tlogEntries'), 'log entries').map((entry) =>
-    readEntry(entry, version),
-  )
+  const logged = readsEntries ? dig(material, 'tlogEntries') : undefined
+  const entries = list(logged, 'log entries').map((entry) => readEntry(entry, version))
   refuseTwice(
     entries.map(({ logId, logIndex }) => `${toHex(logId)} ${logIndex}`),
     'log entry',
@@ -82,12 +89,8 @@ export function readBundle(bytes: Uint8Array): Bundle {
     'timestamps',
   ).map((each) => base64(dig(each, 'signedTimestamp'), 'timestamp', MAX_TIMESTAMP_BYTES))
   refuseTwice(timestamps.map(toBase64), 'timestamp')
-  return {
-    certificate: readSigner(material, version),
-    content: readContent(json),
-    entries,
-    timestamps,
-  }
+  const [certificate, ...intermediates] = readSigner(material, version)
+  return { certificate, intermediates, content: readContent(json), entries, timestamps }
 }
 
 /** In JSON of protocol buffers null is absent. */
@@ -121,15 +124,15 @@ export function readDigest(
   }
 }
 
-function readSigner(material: JsonValue | undefined, version: string): Bytes | undefined {
+function readSigner(material: JsonValue | undefined, version: string): readonly Certificate[] {
   const certificate = dig(material, 'certificate') ?? undefined
   const chain = dig(material, 'x509CertificateChain') ?? undefined
   const key = dig(material, 'publicKey') ?? undefined
   if ([certificate, chain, key].filter((each) => each !== undefined).length !== 1) {
     throw malformed('bundle names no signer, or several')
   }
-  if (key !== undefined) return undefined
-  if (certificate !== undefined) return readDer(certificate)
+  if (key !== undefined) return []
+  if (certificate !== undefined) return [readCertificate(certificate)]
   if (version === '0.3') throw malformed('bundle of version 0.3 with a certificate chain')
   const certificates = dig(chain, 'certificates')
   const all = Array.isArray(certificates) ? certificates : []
@@ -138,16 +141,14 @@ function readSigner(material: JsonValue | undefined, version: string): Bytes | u
       `bundle has ${all.length} certificates, expected 1 to ${MAX_CHAIN_CERTIFICATES}`,
     )
   }
-  const ders = all.map(readDer)
+  const read = all.map(readCertificate)
   // The roots are the verifier's; a bundle that brings one wants to be its own.
-  if (ders.some((each) => readCertificate(each).isSelfIssued)) {
-    throw malformed('bundle brings a root certificate')
-  }
-  return ders[0]
+  if (read.some(isSelfIssued)) throw malformed('bundle brings a root certificate')
+  return read
 }
 
-const readDer = (value: JsonValue | undefined) =>
-  base64(dig(value, 'rawBytes'), 'certificate', MAX_CERTIFICATE_BYTES)
+const readCertificate = (value: JsonValue | undefined) =>
+  parseCertificate(base64(dig(value, 'rawBytes'), 'certificate', MAX_CERTIFICATE_BYTES))
 
 function readEntry(entry: JsonValue, version: string): LogEntry {
   const promise = dig(entry, 'inclusionPromise', 'signedEntryTimestamp') ?? undefined
@@ -201,8 +202,8 @@ export function base64(value: JsonValue | undefined, what: string, maxBytes: num
   return bytes
 }
 
-/** An int64, which JSON of protocol buffers writes as a text. */
-function natural(value: JsonValue, what: string): number {
+/** An int64, which JSON of protocol buffers writes as a text. Throws `SIGNATURE_MALFORMED`. */
+export function natural(value: JsonValue, what: string): number {
   const text = typeof value === 'number' ? String(value) : value
   const number = typeof text === 'string' && /^(0|[1-9]\d{0,15})$/.test(text) ? Number(text) : -1
   if (!Number.isSafeInteger(number) || number < 0) {

@@ -9,8 +9,8 @@ import { base64, type LogEntry, readDigest } from './bundle.ts'
 /** What an entry has to be about. */
 export interface Logged {
   signature: Bytes
-  /** DER of the certificate, else of the public key, that the signature verified under. */
-  verifier: Bytes
+  /** DER of what the signature verified under and an entry may name: the certificate, else the public key. */
+  verifiers: readonly Bytes[]
   /** Digest of the signed bytes: the artifact, or a DSSE envelope's pre-authentication encoding. */
   messageDigest(algorithm: HashAlgorithm): Promise<Bytes | undefined>
   /** Digest of a DSSE envelope's payload; undefined for a message signature. */
@@ -41,7 +41,8 @@ export async function bodyFault(entry: LogEntry, logged: Logged): Promise<string
   if (body.signature !== undefined && !equal(body.signature, logged.signature)) {
     return 'log entry is about another signature'
   }
-  if (!equal(body.verifier, logged.verifier)) return 'log entry is about another key'
+  if (!logged.verifiers.some((each) => equal(body.verifier, each)))
+    return 'log entry is about another key'
   const { algorithm, value } = body.digest
   const digestOf = body.digestOf === 'message' ? logged.messageDigest : logged.payloadDigest
   const digest = await digestOf?.(algorithm)

@@ -8,8 +8,9 @@ import {
   toHex,
   utf8,
 } from '../../bytes.ts'
+import { isWithin } from './authority.ts'
 import type { InclusionProof, LogEntry } from './bundle.ts'
-import type { TransparencyLog } from './trusted-root.ts'
+import type { TransparencyLog } from './trust.ts'
 
 /** What a log says about an entry, once all of it is verified. */
 export type Inclusion =
@@ -27,7 +28,8 @@ export async function verifyInclusion(
   entry: LogEntry,
   logs: readonly TransparencyLog[],
 ): Promise<Inclusion> {
-  const candidates = logs.filter(({ id }) => equal(id, entry.logId))
+  const candidates: TransparencyLog[] = []
+  for (const log of logs) if (await isOf(entry, log)) candidates.push(log)
   if (candidates.length === 0) return { status: 'unknown' }
   if (entry.promise === undefined && entry.proof === undefined) {
     return { status: 'refused', reason: 'log entry with neither promise nor proof' }
@@ -44,15 +46,27 @@ export async function verifyInclusion(
   return { status: 'refused', reason }
 }
 
+/**
+ * True when the entry names the log. One that is known by its key alone may also be named by what the key is called together with the
+ * name on its checkpoints, as Rekor v2 does (an Ed25519 key of a signed note).
+ */
+async function isOf({ logId, proof }: LogEntry, log: TransparencyLog): Promise<boolean> {
+  if (equal(log.id, logId)) return true
+  if (log.name !== undefined || log.key.name !== 'Ed25519' || proof === undefined) return false
+  const [origin = ''] = proof.checkpoint.split('\n', 1)
+  const named = concat(utf8(`${origin}\n`), Uint8Array.of(1), log.spki.subarray(-32))
+  return equal(await sha256(named), logId)
+}
+
 async function faultOf(entry: LogEntry, log: TransparencyLog): Promise<string | undefined> {
   const { promise, proof } = entry
   if (promise !== undefined) {
     const time = entry.integratedTime * 1000
-    if (time < log.from || time > log.until) return 'log key was not valid at the integrated time'
+    if (!isWithin(log, time)) return 'log key was not valid at the integrated time'
     const verified = await log.key.verify(promisedBytes(entry), promise)
     if (verified === undefined) return 'inclusion promise does not verify'
   }
-  return proof === undefined ? undefined : await proofFault(entry.body, proof, log)
+  return proof === undefined ? undefined : await proofFault(entry, proof, log)
 }
 
 /** What a promise is over: canonical JSON (RFC 8785) of four members that need no escaping. */
@@ -63,11 +77,12 @@ function promisedBytes({ body, integratedTime, logId, logIndex }: LogEntry): Byt
 }
 
 async function proofFault(
-  body: Bytes,
+  { body, logId }: LogEntry,
   proof: InclusionProof,
   log: TransparencyLog,
 ): Promise<string | undefined> {
-  const checkpoint = await openCheckpoint(proof.checkpoint, log)
+  const hint = log.name === undefined ? logId.subarray(0, 4) : log.hint
+  const checkpoint = await openCheckpoint(proof.checkpoint, log, hint)
   if (typeof checkpoint === 'string') return checkpoint
   const root = await rootOf(body, proof, checkpoint.size)
   if (root === undefined) return 'inclusion proof does not fit the size of the log'
@@ -87,6 +102,7 @@ interface Checkpoint {
 async function openCheckpoint(
   envelope: string,
   log: TransparencyLog,
+  hint: Bytes,
 ): Promise<Checkpoint | string> {
   const split = envelope.indexOf('\n\n')
   if (split < 0) return 'checkpoint without signatures'
@@ -97,14 +113,15 @@ async function openCheckpoint(
     return 'checkpoint without size or root hash'
   }
   // Rekor v1 names the tree behind its own name.
-  if (origin !== log.name && !origin.startsWith(`${log.name} - `)) {
+  const isNamed = (name: string | undefined) => log.name === undefined || name === log.name
+  if (!isNamed(origin) && !origin.startsWith(`${log.name} - `)) {
     return 'checkpoint of another log'
   }
   for (const line of envelope.slice(split + 2).split('\n')) {
     const [dash, name, text, ...rest] = line.split(' ')
-    if (dash !== '—' || name !== log.name || text === undefined || rest.length > 0) continue
+    if (dash !== '—' || !isNamed(name) || text === undefined || rest.length > 0) continue
     const bytes = fromBase64(text)
-    if (bytes === undefined || !equal(bytes.subarray(0, 4), log.id.subarray(0, 4))) continue
+    if (bytes === undefined || !equal(bytes.subarray(0, 4), hint)) continue
     const verified = await log.key.verify(utf8(note), bytes.subarray(4))
     if (verified !== undefined) return { size: BigInt(size), root }
   }

@@ -1,55 +1,34 @@
-import { type Bytes, fromBase64 } from '../../bytes.ts'
+import { fromBase64 } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
 import { isJsonObject, type JsonValue } from '../../json.ts'
-import { MAX_TRUSTED_ROOT_BYTES } from '../../limits.ts'
+import { MAX_CHAIN_CERTIFICATES, MAX_TRUSTED_ROOT_BYTES } from '../../limits.ts'
 import { dig, readJson } from '../content.ts'
-import { importVerifyingKey, type VerifyingKey } from '../key.ts'
-import { readCertificate, TIME_STAMPING } from './certificate.ts'
-import type { Authorities } from './library.ts'
+import { importVerifyingKey } from '../key.ts'
+import { type Certificate, parseCertificate } from '../x509/certificate.ts'
+import { type Issuer, issuersOf, type Window } from './authority.ts'
+import { type StampAuthority, stampAuthority } from './stamp.ts'
+import type { TransparencyLog, Trust } from './trust.ts'
 import type { Thresholds } from './types.ts'
 
-/** A transparency log whose entries count. */
-export interface TransparencyLog {
-  id: Bytes
-  /** What its checkpoints are signed as: its address without the scheme. */
-  name: string
-  key: VerifyingKey
-  /** Milliseconds; both ends belong to it. */
-  from: number
-  until: number
-}
-
-/** Whom Sigstore signatures are verified against: public-good, GitHub's or one's own. */
-export interface TrustedRoot {
-  logs: readonly TransparencyLog[]
-  authorities: Authorities
-  thresholds: Thresholds
-}
-
 /**
- * The trusted root in the JSON (`application/vnd.dev.sigstore.trustedroot+json`). Unless `thresholds` say otherwise one log entry, one
- * time and one certificate log are needed of each kind the root names; GitHub's root for private repositories names no logs, so that a
- * timestamp is what counts there. Throws `CONFIG_INVALID` when it cannot be read, or something in it has no
- * beginning of its validity.
+ * Whom the trusted root in the JSON names (`application/vnd.dev.sigstore.trustedroot+json`): public-good, GitHub's or one's own. Unless
+ * `thresholds` say otherwise one log entry, one time and one certificate log are needed of each kind the root names; GitHub's root for
+ * private repositories names no logs, so that a timestamp is what counts there. Keys and chains that cannot be verified with here do not
+ * count. Throws `CONFIG_INVALID` when it cannot be read, or something in it has no beginning of its validity.
  */
 export async function loadTrustedRoot(
   bytes: Uint8Array,
   thresholds: Partial<Thresholds> = {},
-): Promise<TrustedRoot> {
+): Promise<Trust> {
   const json = parse(bytes)
-  const logs = listOf(json, 'tlogs')
-  const certificateLogs = listOf(json, 'ctlogs')
+  const [logs, certificateLogs] = [listOf(json, 'tlogs'), listOf(json, 'ctlogs')]
   const stamps = listOf(json, 'timestampAuthorities')
-  for (const log of [...logs, ...certificateLogs]) validityOf(dig(log, 'publicKey', 'validFor'))
-  for (const authority of [...listOf(json, 'certificateAuthorities'), ...stamps]) {
-    validityOf(dig(authority, 'validFor'))
-  }
-  const usable = { ...json, timestampAuthorities: stamps.filter(isStampAuthority) }
-  const read = await Promise.all(logs.map(readLog))
-  const { createAuthorities } = await import('./library.ts')
+  const authorities = listOf(json, 'certificateAuthorities')
   return {
-    logs: read.filter((log) => log !== undefined),
-    authorities: createAuthorities(usable),
+    logs: (await Promise.all(logs.map(readLog))).flat(),
+    issuers: (await Promise.all(authorities.map(readIssuers))).flat(),
+    certificateLogs: (await Promise.all(certificateLogs.map(readLog))).flat(),
+    stampAuthorities: (await Promise.all(stamps.map(readStampAuthority))).flat(),
     thresholds: {
       logs: thresholds.logs ?? Math.min(1, logs.length),
       times: thresholds.times ?? Math.min(1, logs.length + stamps.length),
@@ -58,7 +37,7 @@ export async function loadTrustedRoot(
   }
 }
 
-function parse(bytes: Uint8Array): { [key: string]: JsonValue } {
+function parse(bytes: Uint8Array): JsonValue {
   if (bytes.length > MAX_TRUSTED_ROOT_BYTES) {
     throw invalid(`larger than ${MAX_TRUSTED_ROOT_BYTES} bytes`)
   }
@@ -66,7 +45,7 @@ function parse(bytes: Uint8Array): { [key: string]: JsonValue } {
   try {
     json = readJson(bytes)
   } catch (cause) {
-    throw new AdmissionError('CONFIG_INVALID', 'trusted root: not JSON', { cause })
+    throw invalid('not JSON', cause)
   }
   const mediaType = dig(json, 'mediaType')
   const isKnown =
@@ -78,31 +57,65 @@ function parse(bytes: Uint8Array): { [key: string]: JsonValue } {
   return json
 }
 
-/** The log, or undefined when its key is of a kind that is not verified here: its entries then do not count. */
-async function readLog(log: JsonValue): Promise<TransparencyLog | undefined> {
-  const key = fromBase64(textOf(dig(log, 'publicKey', 'rawBytes')))
-  const keyId = dig(log, 'checkpointKeyId', 'keyId') ?? dig(log, 'logId', 'keyId')
-  const id = fromBase64(textOf(keyId))
-  if (key === undefined || id === undefined) throw invalid('a log without key or id')
-  const name = textOf(dig(log, 'baseUrl')).replace(/^https?:\/\//, '')
+/** The log, or none when its key is of a kind that is not verified here: what it says then does not count. */
+async function readLog(log: JsonValue): Promise<readonly TransparencyLog[]> {
+  const window = windowOf(dig(log, 'publicKey', 'validFor'))
+  const spki = fromBase64(textOf(dig(log, 'publicKey', 'rawBytes')))
+  const logId = dig(log, 'logId', 'keyId') ?? undefined
+  const noteId = dig(log, 'checkpointKeyId', 'keyId') ?? logId
+  const [id, hint] = [fromBase64(textOf(logId ?? noteId)), fromBase64(textOf(noteId))]
+  if (!spki?.length || !id?.length || !hint?.length) throw invalid('a log without key or id')
+  const name = textOf(dig(log, 'baseUrl'))
+    .replace(/^https?:\/\//, '')
+    .replace(/\/$/, '')
+  const key = await unlessUnknown(importVerifyingKey(spki))
+  return key === undefined ? [] : [{ id, hint: hint.subarray(0, 4), name, key, spki, ...window }]
+}
+
+async function readIssuers(authority: JsonValue): Promise<readonly Issuer[]> {
+  return issuersOf(chainOf(authority), windowOf(dig(authority, 'validFor')))
+}
+
+async function readStampAuthority(authority: JsonValue): Promise<readonly StampAuthority[]> {
+  const certificates = chainOf(authority)
+  const window = windowOf(dig(authority, 'validFor'))
+  const [first] = certificates
+  const leaf = first?.basicConstraints?.ca === true ? undefined : first
+  const anchors = certificates.slice(-1)
+  const intermediates = certificates.filter((each) => each !== leaf && !anchors.includes(each))
+  const read = await unlessUnknown(stampAuthority({ leaf, intermediates, anchors, ...window }))
+  return read === undefined ? [] : [read]
+}
+
+/** The settled value, or undefined where a key is outside the algorithm table. */
+async function unlessUnknown<T>(settling: Promise<T>): Promise<T | undefined> {
   try {
-    return {
-      id,
-      name: name.replace(/\/$/, ''),
-      key: await importVerifyingKey(key),
-      ...validityOf(dig(log, 'publicKey', 'validFor')),
-    }
+    return await settling
   } catch (thrown) {
     if (thrown instanceof AdmissionError && thrown.code === 'KEY_INVALID') return undefined
     throw thrown
   }
 }
 
+function chainOf(authority: JsonValue): readonly Certificate[] {
+  const certificates = dig(authority, 'certChain', 'certificates')
+  const count = Array.isArray(certificates) ? certificates.length : 0
+  if (!Array.isArray(certificates) || count === 0 || count > MAX_CHAIN_CERTIFICATES) {
+    throw invalid(`an authority of ${count} certificates, expected 1 to ${MAX_CHAIN_CERTIFICATES}`)
+  }
+  return certificates.map((each) => {
+    try {
+      return parseCertificate(fromBase64(textOf(dig(each, 'rawBytes'))) ?? new Uint8Array())
+    } catch (cause) {
+      throw invalid('an authority whose certificate cannot be read', cause)
+    }
+  })
+}
+
 /** A missing end is open; a missing beginning would make a key older than anybody said. */
-function validityOf(value: JsonValue | undefined): { from: number; until: number } {
-  const start = dig(value, 'start')
-  const end = dig(value, 'end')
-  const from = Date.parse(textOf(start))
+function windowOf(value: JsonValue | undefined): Window {
+  const end = dig(value, 'end') ?? undefined
+  const from = Date.parse(textOf(dig(value, 'start')))
   const until = end === undefined ? Number.POSITIVE_INFINITY : Date.parse(textOf(end))
   if (Number.isNaN(from) || Number.isNaN(until)) {
     throw invalid(
@@ -110,20 +123,6 @@ function validityOf(value: JsonValue | undefined): { from: number; until: number
     )
   }
   return { from, until }
-}
-
-/** An authority counts only when its certificate is for timestamps, critically and for nothing else (RFC 3161 section 2.3). */
-function isStampAuthority(authority: JsonValue): boolean {
-  const certificates = dig(authority, 'certChain', 'certificates')
-  const leaf = Array.isArray(certificates) ? dig(certificates[0], 'rawBytes') : undefined
-  const der = fromBase64(textOf(leaf))
-  if (der === undefined) throw invalid('a timestamp authority without a certificate')
-  try {
-    const { usages, isUsageCritical } = readCertificate(der)
-    return isUsageCritical && usages.length === 1 && usages[0] === TIME_STAMPING
-  } catch (cause) {
-    throw new AdmissionError('CONFIG_INVALID', 'trusted root: a timestamp authority', { cause })
-  }
 }
 
 function listOf(json: JsonValue, key: string): readonly JsonValue[] {
@@ -134,6 +133,6 @@ function listOf(json: JsonValue, key: string): readonly JsonValue[] {
 
 const textOf = (value: JsonValue | undefined) => (typeof value === 'string' ? value : '')
 
-function invalid(found: string): AdmissionError {
-  return new AdmissionError('CONFIG_INVALID', `trusted root: ${found}`)
+function invalid(found: string, cause?: unknown): AdmissionError {
+  return new AdmissionError('CONFIG_INVALID', `trusted root: ${found}`, { cause })
 }

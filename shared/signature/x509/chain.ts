@@ -62,6 +62,11 @@ export function whyNotAuthority(certificate: Certificate, depth: number): string
   return unhandled.length > 0 ? `${name} has extension ${unhandled[0]}, not supported` : undefined
 }
 
+/** True for a certificate that is issued by the name it carries: a root. */
+export function isSelfIssued({ issuer, subject }: Certificate): boolean {
+  return equal(issuer.der, subject.der)
+}
+
 /** True when every certificate is valid at this instant; both ends of a validity belong to it. */
 export function areValidAt(chain: readonly Certificate[], at: number): boolean {
   return chain.every(({ notBefore, notAfter }) => notBefore <= at && at <= notAfter)
