@@ -1,0 +1,37 @@
+/** What an assertion asks for, as bits. */
+export const BEGIN_LINE = 1
+export const END_LINE = 2
+export const BEGIN_TEXT = 4
+export const END_TEXT = 8
+export const WORD_BOUNDARY = 16
+export const NO_WORD_BOUNDARY = 32
+
+/** Stands for the character before the first and behind the last. */
+export const NONE = -1
+const NEWLINE = 10
+
+/** The bits that hold between two characters. */
+export function assertionsBetween(before: number, after: number): number {
+  const begin = before === NONE ? BEGIN_TEXT | BEGIN_LINE : before === NEWLINE ? BEGIN_LINE : 0
+  const end = after === NONE ? END_TEXT | END_LINE : after === NEWLINE ? END_LINE : 0
+  return begin | end | (isWord(before) === isWord(after) ? NO_WORD_BOUNDARY : WORD_BOUNDARY)
+}
+
+/** A character that assertions see as they see this one: a newline, `a` for those of words, a space for all others. */
+export function likeness(rune: number): number {
+  if (rune === NONE || rune === NEWLINE) return rune
+  return isWord(rune) ? 97 : 32
+}
+
+/** First of each run of characters that assertions tell from those before it. */
+export const TOLD_APART: readonly number[] = [10, 11, 48, 58, 65, 91, 95, 96, 97, 123]
+
+/** ASCII letters, digits and `_`, with any flags. */
+function isWord(rune: number): boolean {
+  return (
+    (rune >= 97 && rune <= 122) ||
+    (rune >= 65 && rune <= 90) ||
+    (rune >= 48 && rune <= 57) ||
+    rune === 95
+  )
+}

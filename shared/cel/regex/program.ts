@@ -1,0 +1,167 @@
+import { BEGIN_TEXT } from './assertion.ts'
+import { foldings, type Node } from './node.ts'
+import { contains, type RuneSet, runeSet } from './ranges.ts'
+
+/** What an instruction does. The first four go on without taking a character. */
+export const SPLIT = 0
+export const CAPTURE = 1
+export const ASSERT = 2
+export const MATCH = 3
+export const RUNE = 4
+export const SET = 5
+
+/** A pattern as instructions for the machines, in three columns. */
+export interface Program {
+  readonly ops: readonly number[]
+  /** The next instruction; of a SPLIT the preferred one. */
+  readonly outs: readonly number[]
+  /** SPLIT: the other next. CAPTURE: the slot. ASSERT: what is asked for. RUNE: the character. SET: the number of the set. */
+  readonly args: readonly number[]
+  readonly sets: readonly RuneSet[]
+  readonly start: number
+  /** Slots that a match fills: two for the whole and two for every group. */
+  readonly slots: number
+  /** Text that every match begins with. */
+  readonly prefix: string
+  /** True when the prefix is all there is to match. */
+  readonly isLiteral: boolean
+  /** True when a match can begin only where the text does. */
+  readonly anchored: boolean
+  readonly hasAsserts: boolean
+}
+
+/** True when the instruction, a RUNE or SET, takes the character. */
+export function takes({ ops, args, sets }: Program, pc: number, rune: number): boolean {
+  const arg = args[pc] ?? 0
+  if (ops[pc] === RUNE) return arg === rune
+  const set = sets[arg]
+  return set !== undefined && contains(set, rune)
+}
+
+/** The program of a tree; every part is emitted after what follows it, so that it knows where to go on. */
+export function compileProgram(node: Node, groups: number): Program {
+  const emitter = new Emitter()
+  const start = emitter.emit(node, emitter.add(MATCH, 0, 0))
+  const { ops, outs, args, sets } = emitter
+  const hasAsserts = ops.includes(ASSERT)
+  const program = { ops, outs, args, sets, start, slots: 2 * groups + 2, hasAsserts }
+  return { ...program, ...beginning(program) }
+}
+
+class Emitter {
+  readonly ops: number[] = []
+  readonly outs: number[] = []
+  readonly args: number[] = []
+  readonly sets: RuneSet[] = []
+  readonly #setNumbers = new Map<unknown, number>()
+
+  add(op: number, out: number, arg: number): number {
+    this.outs.push(out)
+    this.args.push(arg)
+    return this.ops.push(op) - 1
+  }
+
+  /** Adds the instructions of a node that go on at `next`; says where they begin. */
+  emit(node: Node, next: number): number {
+    switch (node.op) {
+      case 'literal': {
+        let at = next
+        for (const rune of node.runes.toReversed()) at = this.#rune(rune, node.fold, at)
+        return at
+      }
+      case 'class':
+        return this.add(SET, next, this.#set(node, node.runes))
+      case 'assert':
+        return this.add(ASSERT, next, node.bits)
+      case 'capture': {
+        const end = this.add(CAPTURE, next, 2 * node.group + 1)
+        return this.add(CAPTURE, this.emit(node.sub, end), 2 * node.group)
+      }
+      case 'concat':
+        return node.subs.reduceRight((at, sub) => this.emit(sub, at), next)
+      case 'alternate':
+        return this.#alternate(node.subs, next)
+      case 'repeat':
+        return this.#repeat(node, next)
+    }
+  }
+
+  #rune(rune: number, fold: boolean, next: number): number {
+    const ranges = foldings(rune, fold)
+    if (ranges.length === 2 && ranges[0] === ranges[1]) return this.add(RUNE, next, rune)
+    return this.add(SET, next, this.#set(ranges.join(), ranges))
+  }
+
+  /** One set for whatever has the same key, as copies of a repetition have. */
+  #set(key: unknown, ranges: readonly number[]): number {
+    let number = this.#setNumbers.get(key)
+    if (number === undefined) {
+      number = this.sets.push(runeSet(ranges)) - 1
+      this.#setNumbers.set(key, number)
+    }
+    return number
+  }
+
+  #alternate(subs: readonly Node[], next: number): number {
+    const entries = subs.map((sub) => this.emit(sub, next))
+    return entries.reduceRight((rest, entry) => this.add(SPLIT, entry, rest))
+  }
+
+  /** x{2,5} as xx(x(x(x)?)?)?, x{2,} as xx+. */
+  #repeat({ sub, min, max, lazy }: Node & { op: 'repeat' }, next: number): number {
+    let at = next
+    let copies = min
+    if (max < 0) {
+      at = this.#loop(sub, min === 0, lazy, next)
+      copies = min - 1
+    } else {
+      for (let i = min; i < max; i++) at = this.#split(this.emit(sub, at), next, lazy)
+    }
+    for (let i = 0; i < copies; i++) at = this.emit(sub, at)
+    return at
+  }
+
+  /**
+   * x+ or, when it is optional, x*. What can match nothing is repeated as (x+)? then: going in at the split would prefer another match
+   * than the one a backtracking search finds first.
+   */
+  #loop(sub: Node, optional: boolean, lazy: boolean, next: number): number {
+    const split = this.add(SPLIT, next, next)
+    const body = this.emit(sub, split)
+    const way = lazy ? this.args : this.outs
+    way[split] = body
+    if (!optional) return body
+    return sub.nullable ? this.#split(body, next, lazy) : split
+  }
+
+  #split(body: number, next: number, lazy: boolean): number {
+    return lazy ? this.add(SPLIT, next, body) : this.add(SPLIT, body, next)
+  }
+}
+
+/** What can be told about the beginning of every match. */
+function beginning({
+  ops,
+  outs,
+  args,
+  start,
+}: Pick<Program, 'ops' | 'outs' | 'args' | 'start'>): Pick<
+  Program,
+  'prefix' | 'isLiteral' | 'anchored'
+> {
+  let pc = start
+  const next = () => outs[pc] ?? 0
+  while (ops[pc] === CAPTURE) pc = next()
+  const anchored = ops[pc] === ASSERT && args[pc] === BEGIN_TEXT
+  let prefix = ''
+  while (ops[pc] === RUNE && isWhole(args[pc] ?? 0)) {
+    prefix += String.fromCodePoint(args[pc] ?? 0)
+    pc = next()
+  }
+  return { prefix, isLiteral: ops[pc] === MATCH && pc !== start, anchored }
+}
+
+/** False for what a text may hold in another form: halves of pairs, and what they are taken for. */
+function isWhole(rune: number): boolean {
+  return rune < 0xd800 || (rune > 0xdfff && rune !== 0xfffd)
+}

@@ -1,0 +1,76 @@
+/** Code points as pairs, first and last of each run: sorted, apart from each other. */
+export type Ranges = readonly number[]
+
+export const MAX_RUNE = 0x10ffff
+
+/** The runs in order, those that touch joined. */
+export function normalise(pairs: Ranges): Ranges {
+  if (pairs.length < 3) return pairs
+  const runs: [number, number][] = []
+  for (let i = 0; i < pairs.length; i += 2) runs.push([pairs[i] ?? 0, pairs[i + 1] ?? 0])
+  runs.sort((a, b) => a[0] - b[0])
+  const out: number[] = []
+  for (const [first, last] of runs) {
+    const end = out.at(-1)
+    if (end === undefined || first > end + 1) out.push(first, last)
+    else if (last > end) out[out.length - 1] = last
+  }
+  return out
+}
+
+/** Every other code point. */
+export function negate(ranges: Ranges): Ranges {
+  const out: number[] = []
+  let next = 0
+  for (let i = 0; i < ranges.length; i += 2) {
+    const first = ranges[i] ?? 0
+    if (next < first) out.push(next, first - 1)
+    next = (ranges[i + 1] ?? 0) + 1
+  }
+  if (next <= MAX_RUNE) out.push(next, MAX_RUNE)
+  return out
+}
+
+/** Those of the one that are not in the other. */
+export function without(ranges: Ranges, others: Ranges): Ranges {
+  return negate(normalise([...negate(ranges), ...others]))
+}
+
+/** Position of the last of these numbers that is not above the rune; -1 when all are. */
+export function lastNotAbove(sorted: Ranges, rune: number): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((sorted[middle] ?? 0) <= rune) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
+
+/** True when the rune is in one of the runs. */
+export function includes(ranges: Ranges, rune: number): boolean {
+  const at = lastNotAbove(ranges, rune)
+  // At the first of a run, or at its last when that is the rune itself.
+  return at >= 0 && (at % 2 === 0 || ranges[at] === rune)
+}
+
+/** Whatever a program asks about often: ASCII by table. */
+export interface RuneSet {
+  ranges: Ranges
+  ascii: Uint8Array
+}
+
+/** The runs with their table. */
+export function runeSet(ranges: Ranges): RuneSet {
+  const ascii = new Uint8Array(128)
+  for (let i = 0; i < ranges.length && (ranges[i] ?? 0) < 128; i += 2) {
+    ascii.fill(1, ranges[i], (ranges[i + 1] ?? 0) + 1)
+  }
+  return { ranges, ascii }
+}
+
+/** True when the rune is in the set. */
+export function contains({ ranges, ascii }: RuneSet, rune: number): boolean {
+  return rune < 128 ? ascii[rune] === 1 : includes(ranges, rune)
+}

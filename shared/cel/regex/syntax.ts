@@ -1,0 +1,51 @@
+/** Refuses a pattern with the words and the piece of it that Go's regexp names. */
+export function refuse(what: string, piece: string): never {
+  throw new SyntaxError(`error parsing regexp: ${what}: \`${piece}\``)
+}
+
+/** What stands in for half of a surrogate pair, as Go decodes it. */
+export const REPLACEMENT = 0xfffd
+
+/** The rune at a position of a text; that of half a pair is U+FFFD. */
+export function runeAt(text: string, at: number): number {
+  const rune = text.codePointAt(at) ?? REPLACEMENT
+  return rune >= 0xd800 && rune < 0xe000 ? REPLACEMENT : rune
+}
+
+/** Where a parser stands in its pattern. */
+export class Cursor {
+  at = 0
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  get done(): boolean {
+    return this.at >= this.text.length
+  }
+
+  /** True when the token stands next. */
+  sees(token: string): boolean {
+    return this.text.startsWith(token, this.at)
+  }
+
+  /** True when the token stood next; it is passed then. */
+  takes(token: string): boolean {
+    const seen = this.sees(token)
+    if (seen) this.at += token.length
+    return seen
+  }
+
+  /** The next character, passed. U+FFFD at the end, which moves nothing. */
+  rune(): number {
+    const rune = runeAt(this.text, this.at)
+    if (!this.done) this.at += rune > 0xffff ? 2 : 1
+    return rune
+  }
+
+  /** The pattern from a position up to here. */
+  since(from: number): string {
+    return this.text.slice(from, this.at)
+  }
+}
