@@ -11,11 +11,7 @@ import {
   REJECTION_TTL_MS,
 } from '../../limits.ts'
 import type { FetchPort } from '../../ports.ts'
-import {
-  type AddressPolicy,
-  createAddressPolicy,
-  isPublicHostName,
-} from '../../registry/address.ts'
+import { type AddressPolicy, createAddressPolicy } from '../../registry/address.ts'
 import { type CallContext, createGuardedFetch, type GuardedFetch } from '../../registry/fetch.ts'
 import type { Certificate } from '../x509/certificate.ts'
 import { printName } from '../x509/name.ts'
@@ -187,15 +183,22 @@ function askable(urls: readonly string[] = []): readonly URL[] {
     .slice(0, MAX_REVOCATION_URLS)
 }
 
-/** What an issuer writes into certificates is public, so private addresses are refused unless the operator names them. */
+/**
+ * The addresses certificates may lead to: what an issuer writes into them is for everybody, so private ones are refused unless the
+ * operator names them. A name without a port stands for those of both schemes.
+ */
 function addressesOf(allowed: readonly string[]): AddressPolicy {
-  const policy = createAddressPolicy({ plainHttpHosts: allowed, allowedHosts: allowed })
+  const withPort = (host: string) => (/:\d+$/.test(host) ? [host] : [host, `${host}:80`])
+  const policy = createAddressPolicy({ allowedHosts: allowed.flatMap(withPort) })
   return {
     ...policy,
     check(url) {
-      const { protocol, hostname, username, password } = url
-      const isPlain = protocol === 'http:' && username === '' && password === ''
-      if (!isPlain || !isPublicHostName(hostname)) policy.check(url)
+      const same = new URL(url)
+      if (url.protocol === 'http:') {
+        same.protocol = 'https:'
+        same.port = url.port || '80'
+      }
+      policy.check(same)
     },
   }
 }
