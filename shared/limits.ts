@@ -119,6 +119,8 @@ export const MAX_LAYER_ANNOTATION_BYTES = 64 * KIB
 export const MAX_TOKEN_BYTES = 64 * KIB
 /** Error body of a registry that is read for its message, bytes. */
 export const MAX_ERROR_BYTES = 8 * KIB
+/** Types of attestations that a policy lets count as signatures: nobody makes that many. */
+export const MAX_PREDICATE_TYPES = 20
 /** Layers (signatures) of one `.sig` manifest that are looked at. cosign allows 1,000; nobody signs that often. */
 export const MAX_SIGNATURE_LAYERS = 50
 /** Referrers of one digest that are looked at. */
@@ -127,6 +129,8 @@ export const MAX_REFERRERS = 64
 export const MAX_REFERRER_PAGES = 8
 /** Signatures tried for one image and attestor before giving up. */
 export const MAX_SIGNATURE_ATTEMPTS = 50
+/** Candidate signatures of one layout read: the layers of one tag and all referrers, and some lists among these. */
+export const MAX_SIGNATURE_READS = 200
 /** Candidate signatures of one layout fetched at the same time: leaves room for the other layout below six connections. */
 export const SIGNATURE_BATCH = 4
 /** Candidate signatures kept with a cached verdict: enough to explain it, small times every cache entry. */

@@ -4,6 +4,7 @@ import { BUNDLE_V03 } from '#shared/signature/bundle.ts'
 import {
   attestationTag,
   DSSE_ENVELOPE,
+  OCI11_SIGNATURE,
   PAYLOAD_TYPE,
   SIGNATURE_ANNOTATION,
   SIMPLE_SIGNING,
@@ -29,9 +30,6 @@ import type { Signer } from './signer.ts'
  * referrer of OCI 1.1.
  */
 export type SignatureLayout = 'tag' | 'dsse' | 'message' | 'oci11'
-
-/** Artifact type of cosign's experimental signatures by OCI 1.1, which it writes as the media type of the config. */
-export const OCI11_SIGNATURE = 'application/vnd.dev.cosign.artifact.sig.v1+json'
 
 /** What is signed. */
 export interface SignedImage {
@@ -306,7 +304,7 @@ export function bundleReferrer(
   }
 }
 
-/** The artifact that carries signatures of the tag scheme as a referrer: its type is that of its config. */
+/** The artifact that carries signatures of the tag scheme as a referrer: its type is that of its config, as cosign writes it. */
 export function oci11Referrer(layers: readonly PushedLayer[]): PushedReferrer {
   return {
     artifactType: null,

@@ -1,4 +1,4 @@
-import type { Identity } from '../signature/sigstore/types.ts'
+import type { HashAlgorithm } from '../signature/types.ts'
 import {
   type Faults,
   flag,
@@ -6,6 +6,7 @@ import {
   isSet,
   listOf,
   listRule,
+  mapOf,
   object,
   optional,
   own,
@@ -20,21 +21,12 @@ import {
 } from './shape.ts'
 
 /** What a policy says about one attestor, as far as it is supported. */
-export type AttestorFields = KeyAttestorFields | KeylessAttestorFields | NotaryFields
+export type AttestorFields = CosignFields | NotaryFields
 
-/** Identities whose bundles count, against a trusted root that the policy holds. */
-export interface KeylessAttestorFields {
+/** `cosign` of an attestor: one of key, keyless and certificate, and what all of them may have (image-validating-policy.md 1.3). */
+export interface CosignFields {
   name: string
-  keyless: { identities: readonly Identity[] }
-  /** JSON. */
-  trustedRoot: string
-}
-
-/** A cosign key without transparency log. */
-export interface KeyAttestorFields {
-  name: string
-  key: { data?: string; kms?: string }
-  hashAlgorithm?: 'sha256' | 'sha384' | 'sha512'
+  cosign: CosignSpec
 }
 
 interface NotaryFields {
@@ -43,8 +35,12 @@ interface NotaryFields {
   notary: { certs: string; tsaCerts?: string }
 }
 
-const hashAlgorithm: Shape<string> = (value, path, faults) => {
-  const name = text(value, path, faults)
+/** Empty is absent, as in the policy fields of the field. */
+const filled: Shape<string> = (value, path, faults) => text(value, path, faults) || undefined
+
+const hashAlgorithm: Shape<HashAlgorithm> = (value, path, faults) => {
+  const name = filled(value, path, faults)
+  if (name === undefined) return undefined
   if (name === 'sha224') {
     return faults.add(
       path,
@@ -52,16 +48,15 @@ const hashAlgorithm: Shape<string> = (value, path, faults) => {
       'POLICY_UNSUPPORTED',
     )
   }
-  const supported = ['sha256', 'sha384', 'sha512']
-  return name === undefined || name === '' || supported.includes(name)
-    ? name
-    : faults.add(path, unsupportedValue(name, supported))
+  const supported = ['sha256', 'sha384', 'sha512'] as const
+  const found = supported.find((each) => each === name)
+  return found ?? faults.add(path, unsupportedValue(name, supported))
 }
 
 const key = object(
   {
-    data: optional(text),
-    kms: optional(text),
+    data: optional(filled),
+    kms: optional(filled),
     hashAlgorithm: optional(hashAlgorithm),
     expression: optional(
       refused('keys given by an expression are not supported yet; write data or kms'),
@@ -77,36 +72,20 @@ const key = object(
 )
 
 const ctlog = object({
-  url: optional(refused('a transparency log is not supported yet')),
-  rekorPubKey: optional(refused('a transparency log is not supported yet')),
-  ctLogPubKey: optional(refused('a certificate transparency log is not supported yet')),
-  tsaCertChain: optional(refused('timestamp authorities are not supported yet')),
+  url: optional(filled),
+  rekorPubKey: optional(filled),
+  ctLogPubKey: optional(filled),
+  tsaCertChain: optional(filled),
   insecureIgnoreTlog: optional(flag),
   insecureIgnoreSCT: optional(flag),
 })
 
-/** A key alone is checked without a log only when the policy says so: silence means the log is required. */
-const needsNoLog: Rule = (cosign, path, faults) => {
-  const log = own(cosign, 'ctlog')
-  if (isRecord(log) && own(log, 'insecureIgnoreTlog') === true) return
-  faults.add(
-    [...path, 'ctlog', 'insecureIgnoreTlog'],
-    'signatures in a transparency log are not supported yet; a key attestor needs ctlog.insecureIgnoreTlog: true',
-    'POLICY_UNSUPPORTED',
-  )
-}
-
-/** `{}` is still a wish for keyless or certificate verification, so unlike elsewhere an empty object counts. */
-function refusedKind(reason: string): Shape<never> {
-  return (_value, path, faults) => faults.add(path, reason, 'POLICY_UNSUPPORTED')
-}
-
 const identity = object(
   {
-    issuer: optional(text),
-    issuerRegExp: optional(text),
-    subject: optional(text),
-    subjectRegExp: optional(text),
+    issuer: optional(filled),
+    issuerRegExp: optional(filled),
+    subject: optional(filled),
+    subjectRegExp: optional(filled),
     subjectExpression: optional(refused('subjects given by an expression are not supported yet')),
   },
   (fields, path, faults) => {
@@ -124,73 +103,85 @@ const keyless = object({
       if (count === 0) faults.add(path, 'Required value: at least one identity')
     }),
   ),
-  roots: optional(refused('roots beside trustedRoot are not supported yet')),
-  additionalExtensions: optional(refused('certificate extensions are not supported yet')),
+  roots: optional(filled),
+  additionalExtensions: optional(mapOf(text)),
 })
 
-const trustedRoot = object({
-  value: optional(text),
-  expression: optional(refused('trusted roots given by an expression are not supported yet')),
-})
+/** `{value|expression}`, the value only. */
+const byValue = (reason: string) =>
+  object({ value: optional(filled), expression: optional(refused(reason)) })
 
-/** Silence would mean that roots are downloaded, which is not done here. */
-const needsTrustedRoot: Rule = (cosign, path, faults) => {
-  const root = own(cosign, 'trustedRoot')
-  if (!isRecord(root) || !isSet(root, 'value')) {
-    faults.add(
-      [...path, 'keyless'],
-      'keyless signatures are verified against a trusted root in the policy only; set trustedRoot.value',
-      'POLICY_UNSUPPORTED',
-    )
-  }
-  const log = own(cosign, 'ctlog')
-  for (const name of ['insecureIgnoreTlog', 'insecureIgnoreSCT']) {
-    if (!isRecord(log) || own(log, name) !== true) continue
-    const reason = `keyless signatures without logs are not supported yet; remove ${name}`
-    faults.add([...path, 'ctlog', name], reason, 'POLICY_UNSUPPORTED')
-  }
+const CERTIFICATES = 'certificates given by an expression are not supported yet; write value'
+
+const certificate = object(
+  { cert: optional(byValue(CERTIFICATES)), certChain: optional(byValue(CERTIFICATES)) },
+  (fields, path, faults) => {
+    const given = ['cert', 'certChain'].filter((name) => saysSomething(own(fields, name)))
+    if (given.length === 0)
+      faults.add(path, 'Required value: one of cert and certChain must be set')
+  },
+)
+
+/** An expression counts too: it has a fault of its own. */
+function saysSomething(source: unknown): boolean {
+  return isRecord(source) && (isSet(source, 'value') || isSet(source, 'expression'))
 }
 
-const OTHER_KINDS = ['keyless', 'certificate'] as const
+const source = object({
+  repository: optional(filled),
+  tagPrefix: optional(filled),
+  // The field is spelled with a capital letter.
+  PullSecrets: optional(listOf(object({ name: required(words) }))),
+})
+
+const tuf = object({
+  mirror: optional(filled),
+  root: optional(
+    object({
+      path: optional(
+        refused('functions read no files; name the TUF root in the config, or set root.data'),
+      ),
+      data: optional(filled),
+    }),
+  ),
+})
+
+/** Upstream takes the first of them and ignores the others, which may be the ones that were meant. */
+const oneSigner: Rule = (fields, path, faults) => {
+  const given = ['key', 'keyless', 'certificate'].filter((name) => isPresent(fields, name))
+  if (given.length === 0) {
+    faults.add(
+      path,
+      'Required value: cosign verifier needs to have one key, keyless or certificate fields set',
+    )
+  }
+  if (given.length > 1) {
+    faults.add(path, `Invalid value: ${given.join(' and ')} are set, only one may be`)
+  }
+}
 
 const cosign = object(
   {
     key: optional(key),
     keyless: optional(keyless),
-    certificate: optional(refusedKind('certificate attestors are not supported yet')),
-    annotations: optional(refused('required annotations are not supported yet')),
-    source: optional(refused('signatures kept in another repository are not supported yet')),
+    certificate: optional(certificate),
+    annotations: optional(mapOf(text)),
+    source: optional(source),
     ctlog: optional(ctlog),
-    tuf: optional(refused('TUF roots are not supported yet')),
-    trustedRoot: optional(trustedRoot),
+    tuf: optional(tuf),
+    trustedRoot: optional(byValue('trusted roots given by an expression are not supported yet')),
   },
-  (fields, path, faults) => {
-    const isOther = OTHER_KINDS.some((kind) => isPresent(fields, kind))
-    const isKeyless = isPresent(fields, 'keyless')
-    if (isKeyless) needsTrustedRoot(fields, path, faults)
-    else if (isSet(fields, 'trustedRoot')) {
-      const reason = 'trusted roots are supported for keyless attestors only'
-      faults.add([...path, 'trustedRoot'], reason, 'POLICY_UNSUPPORTED')
-    }
-    if (isKeyless && isPresent(fields, 'key')) {
-      faults.add(path, 'Invalid value: key and keyless are set, only one may be')
-    } else if (isPresent(fields, 'key')) needsNoLog(fields, path, faults)
-    else if (!isOther) {
-      faults.add(
-        path,
-        'Required value: cosign verifier needs to have one key, keyless or certificate fields set',
-      )
-    }
-  },
+  oneSigner,
 )
+
+/** What `cosign` holds: texts that are not empty, expressions refused. */
+export type CosignSpec = NonNullable<ReturnType<typeof cosign>>
 
 /** Certificates by value. An empty text is refused where it stands: nothing would ever verify. */
 const certificates = object(
   {
     value: optional(text),
-    expression: optional(
-      refused('certificates given by an expression are not supported yet; write value'),
-    ),
+    expression: optional(refused(CERTIFICATES)),
   },
   (fields, path, faults) => {
     if (!isSet(fields, 'value') && !isSet(fields, 'expression')) {
@@ -220,25 +211,8 @@ const entry = object(
 /** One entry of `spec.attestors`. Whether its key is one is asked later, where it takes time. */
 export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faults: Faults) => {
   const read = entry(value, path, faults)
-  const { keyless: identities, trustedRoot: root } = read?.cosign ?? {}
-  if (read !== undefined && identities !== undefined) {
-    return { name: read.name, keyless: identities, trustedRoot: root?.value ?? '' }
-  }
   if (read?.notary !== undefined) return notaryFields(read.name, read.notary)
-  const found = read?.cosign?.key
-  if (read === undefined || found === undefined) return undefined
-  const { data, kms } = found
-  const algorithm = found.hashAlgorithm
-  return {
-    name: read.name,
-    key: {
-      ...(data === undefined || data === '' ? {} : { data }),
-      ...(kms === undefined || kms === '' ? {} : { kms }),
-    },
-    ...(algorithm === 'sha256' || algorithm === 'sha384' || algorithm === 'sha512'
-      ? { hashAlgorithm: algorithm }
-      : {}),
-  }
+  return read?.cosign === undefined ? undefined : { name: read.name, cosign: read.cosign }
 }
 
 function notaryFields(

@@ -1,15 +1,15 @@
 import { sha256, toHex, utf8 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
-import { createCosignKeyAttestor } from '../signature/attestor.ts'
 import { resolveKeyReference, type VaultSettings } from '../signature/kms-reference.ts'
 import { createNotaryAttestor } from '../signature/notary/attestor.ts'
-import { createKeylessAttestor } from '../signature/sigstore/attestor.ts'
 import type { Attestor } from '../signature/types.ts'
 import { assemble } from './assemble.ts'
+import { addAttestorNotes } from './attestor-notes.ts'
 import type { AttestorFields } from './attestors.ts'
 import { compileExpressions } from './compile.ts'
-import { checkCredentials, type KnownRegistries } from './credentials.ts'
+import { cosignAttestor, FieldFault } from './cosign.ts'
+import { checkCredentials, checkSecrets, type KnownRegistries } from './credentials.ts'
 import {
   type FileFault,
   objectsOf,
@@ -19,6 +19,7 @@ import {
   type SourceObject,
 } from './documents.ts'
 import { addNote, addNotes } from './notes.ts'
+import { signaturePredicates } from './predicates.ts'
 import {
   nameOf,
   POLICY_GROUP,
@@ -150,7 +151,8 @@ class Loading {
     const compiled = await compileExpressions(own(value, 'spec'), specPath, faults)
     if (document === undefined) return undefined
     this.#checkCredentials(document.spec, specPath, faults)
-    const attestors = await this.#attestors(document.spec, specPath, faults)
+    const types = signaturePredicates(value, path, faults)
+    const attestors = await this.#attestors(document.spec, specPath, types, faults)
     if (faults.count > 0) return undefined
     if (document.spec.evaluation?.admission?.enabled === false) {
       addNote(
@@ -161,6 +163,7 @@ class Loading {
       return undefined
     }
     addNotes(document.spec, specPath, notes)
+    addAttestorNotes(document.spec, specPath, notes)
     const hash = await this.#hash(document, attestors)
     return assemble(document, { source, hash, attestors, compiled, specPath })
   }
@@ -171,12 +174,26 @@ class Loading {
     checkCredentials(credentials, [...path, 'credentials'], registries, faults)
   }
 
+  #checkPullSecrets(fields: AttestorFields, path: Path, faults: Faults): void {
+    const { registries } = this.#options
+    const secrets = 'cosign' in fields ? (fields.cosign.source?.PullSecrets ?? []) : []
+    if (registries === undefined) return
+    const names = secrets.map(({ name }) => name)
+    checkSecrets(names, [...path, 'cosign', 'source', 'PullSecrets'], registries, faults)
+  }
+
   /** Keys are checked now, so that a bad one shows before the first image asks for it. */
-  async #attestors(spec: PolicySpec, path: Path, faults: Faults): Promise<Attestor[]> {
+  async #attestors(
+    spec: PolicySpec,
+    path: Path,
+    predicateTypes: readonly string[],
+    faults: Faults,
+  ): Promise<Attestor[]> {
     const attestors: Attestor[] = []
     for (const [index, fields] of spec.attestors.entries()) {
+      this.#checkPullSecrets(fields, [...path, 'attestors', index], faults)
       try {
-        attestors.push(await this.#attestor(fields))
+        attestors.push(await this.#attestor(fields, predicateTypes))
       } catch (error) {
         if (!(error instanceof AdmissionError)) throw error
         const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
@@ -187,16 +204,11 @@ class Loading {
     return attestors
   }
 
-  async #attestor(fields: AttestorFields): Promise<Attestor> {
+  async #attestor(fields: AttestorFields, predicateTypes: readonly string[]): Promise<Attestor> {
     if ('notary' in fields) return createNotaryAttestor({ name: fields.name, ...fields.notary })
-    if ('keyless' in fields) {
-      const { name, keyless, trustedRoot } = fields
-      return createKeylessAttestor({ name, identities: keyless.identities, trustedRoot })
-    }
-    const { name, key, hashAlgorithm } = fields
-    if (key.kms !== undefined) this.#resolveKey(key.kms)
-    const hash = hashAlgorithm === undefined ? {} : { hashAlgorithm }
-    return createCosignKeyAttestor({ name, ...key, ...hash })
+    const kms = fields.cosign.key?.kms
+    if (kms !== undefined) this.#resolveKey(kms)
+    return cosignAttestor(fields, predicateTypes, this.#options)
   }
 
   #resolveKey(reference: string) {
@@ -268,12 +280,8 @@ function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): b
   return false
 }
 
-/** Where what is wrong with an attestor's key, trusted root or certificates stands in it. */
+/** Where what is wrong with an attestor's material stands in it. */
 function materialOf(fields: AttestorFields, error: AdmissionError): Path {
-  if ('notary' in fields) return ['notary']
-  if ('keyless' in fields) {
-    const isRoot = error.code === 'CONFIG_INVALID'
-    return isRoot ? ['cosign', 'trustedRoot', 'value'] : ['cosign', 'keyless', 'identities']
-  }
-  return ['cosign', 'key', fields.key.kms === undefined ? 'data' : 'kms']
+  if (error instanceof FieldFault) return error.path
+  return 'notary' in fields ? ['notary'] : ['cosign', 'key', 'kms']
 }

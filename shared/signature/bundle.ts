@@ -16,6 +16,7 @@ import {
   type Subject,
   storeOf,
 } from './content.ts'
+import { OCI11_SIGNATURE, payloadsIn } from './cosign.ts'
 import { openEnvelope } from './dsse.ts'
 import { HASHES } from './key.ts'
 import { readStatement, SIGN_PREDICATE, unwantedPredicate } from './statement.ts'
@@ -49,7 +50,7 @@ const PREDICATE_ANNOTATION = 'dev.sigstore.bundle.predicateType'
  * The referrers of an image that may be Sigstore bundles (specs/signatures.md 1.3 and 1.4). A descriptor's
  * `artifactType` is a hint that registries fill in wrongly: only those that surely are something else are left out
  * here, and the manifest decides about the rest. `wanted` are the predicate types of the statements that count: those of a signature
- * unless attestations are looked for.
+ * unless attestations are looked for. Where a signature is, cosign's experimental ones by OCI 1.1 are among them.
  */
 export async function findBundles(
   subject: Subject,
@@ -57,12 +58,31 @@ export async function findBundles(
   wanted: readonly string[] = [SIGN_PREDICATE],
 ): Promise<FoundSignatures> {
   const referrers = await registry.referrers(storeOf(subject), subject.digest)
-  const signatures = referrers.filter(isMaybeBundle).map((descriptor) => ({
+  const isWanted = ({ artifactType = '' }: Descriptor) =>
+    mayBe(artifactType, BUNDLE_PREFIX) ||
+    (wanted.includes(SIGN_PREDICATE) && artifactType === OCI11_SIGNATURE)
+  const signatures = referrers.filter(isWanted).map((descriptor) => ({
     location: descriptor.digest,
     read: () => readReferrer(descriptor, subject, registry, wanted),
+    ...(wanted.includes(SIGN_PREDICATE) && {
+      nested: () => readPayloads(descriptor, subject, registry),
+    }),
   }))
   // A full list may be the beginning of a longer one.
   return { signatures, omitted: referrers.length < MAX_REFERRERS ? 0 : 1 }
+}
+
+/** The signatures in a referrer of the `.sig` scheme; undefined for any other. What lists it is asked once, whoever asks. */
+async function readPayloads(
+  { digest, artifactType = '' }: Descriptor,
+  subject: Subject,
+  registry: RegistrySession,
+): Promise<FoundSignatures | undefined> {
+  if (!mayBe(artifactType, OCI11_SIGNATURE)) return undefined
+  const manifest = await registry.manifest(storeOf(subject), digest)
+  if (manifest === undefined || typeOf(manifest.json) !== OCI11_SIGNATURE) return undefined
+  demandSubject(manifest.json, subject.digest)
+  return payloadsIn(manifest, subject, registry)
 }
 
 /**
@@ -97,10 +117,9 @@ export async function readBundle(
   throw malformed(`bundle holds ${found} of dsseEnvelope and messageSignature, expected one`)
 }
 
-function isMaybeBundle({ artifactType = '' }: Descriptor): boolean {
-  return (
-    artifactType === '' || artifactType === EMPTY_TYPE || artifactType.startsWith(BUNDLE_PREFIX)
-  )
+/** True for a type that begins so, and for one that says nothing. */
+function mayBe(artifactType: string, type: string): boolean {
+  return artifactType === '' || artifactType === EMPTY_TYPE || artifactType.startsWith(type)
 }
 
 async function readReferrer(
@@ -121,7 +140,15 @@ async function readReferrer(
   return { ...(await readBundle(bytes, subject.digest, manifestBytes, wanted)), blob: layer }
 }
 
-/** The manifest's own word: its artifact type where it has one, else the media type of a layer. */
+/** The manifest's own word: its artifact type, or as older writers have it the media type of its config. */
+function typeOf(manifest: JsonValue): string {
+  for (const type of [dig(manifest, 'artifactType'), dig(manifest, 'config', 'mediaType')]) {
+    if (typeof type === 'string' && type !== '' && type !== EMPTY_TYPE) return type
+  }
+  return ''
+}
+
+/** By its artifact type where it has one, else by the media type of a layer. */
 function isBundleManifest(manifest: JsonValue): boolean {
   const artifactType = dig(manifest, 'artifactType')
   if (typeof artifactType === 'string' && artifactType !== '' && artifactType !== EMPTY_TYPE) {
@@ -131,12 +158,16 @@ function isBundleManifest(manifest: JsonValue): boolean {
   return Array.isArray(layers) && layers.some((layer) => isBundleType(dig(layer, 'mediaType')))
 }
 
-function readBundleLayer(manifest: JsonValue, digest: string): Descriptor {
+/** The listing is the registry's word; the subject is under the manifest's own digest. */
+function demandSubject(manifest: JsonValue, digest: string): void {
   const subject = dig(manifest, 'subject', 'digest')
-  // The listing is the registry's word; the subject is under the manifest's own digest.
   if (!isDigest(subject, digest)) {
     throw malformed(`referrer is about ${quote(subject)}, expected ${digest}`)
   }
+}
+
+function readBundleLayer(manifest: JsonValue, digest: string): Descriptor {
+  demandSubject(manifest, digest)
   const layers = dig(manifest, 'layers')
   if (!Array.isArray(layers) || layers.length !== 1) {
     throw malformed('bundle manifest does not have exactly one layer')
@@ -162,7 +193,7 @@ async function readManifest(subject: Subject, registry: RegistrySession): Promis
 }
 
 function readDsse(envelope: JsonValue, digest: string, wanted: readonly string[]): SignedContent {
-  const isSignature = wanted.includes(SIGN_PREDICATE)
+  const isSignature = wanted.every((type) => type === SIGN_PREDICATE)
   const bound = isSignature ? MAX_PAYLOAD_BYTES : MAX_BLOB_BYTES
   const { payload, message, signature } = openEnvelope(envelope, bound)
   const { annotations } = readStatement(payload, digest, wanted)

@@ -1,26 +1,16 @@
 import type { Cache } from '../cache.ts'
-import { AdmissionError, toAdmissionError, unreachable } from '../errors.ts'
-import type { SignedContent } from './content.ts'
+import { AdmissionError, toAdmissionError } from '../errors.ts'
+import { quote, type SignedContent } from './content.ts'
+import type { Checked } from './examine.ts'
 import { importVerifyingKey, type SignatureAlgorithm, type VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
 import { publicKeyFromPem } from './pem.ts'
-import type { KeylessTrust } from './sigstore/check.ts'
-import type {
-  CosignAttestor,
-  CosignKeyAttestor,
-  CosignKeylessAttestor,
-  HashAlgorithm,
-} from './types.ts'
+import type { SigstoreMaterial } from './sigstore/attestor.ts'
+import type { SigstoreSigner } from './sigstore/types.ts'
+import type { CosignAttestor, CosignKeyAttestor, HashAlgorithm } from './types.ts'
 
 /** Finds out whether the attestor made a signature. Never rejects. */
 export type Check = (content: SignedContent) => Promise<Checked>
-
-/** Whether the attestor made a signature. */
-export type Checked =
-  | { kind: 'yes'; signer: string; detail: string }
-  | { kind: 'no'; detail: string }
-  /** The key cannot be had; trying it on further signatures would only wait again. */
-  | { kind: 'no-key'; error: AdmissionError }
 
 /** A yes by a key, with what KMS has to know to confirm it. */
 type CheckedByKey =
@@ -31,30 +21,21 @@ type CheckedByKey =
 export interface KeySources {
   keys: Cache<VerifyingKey>
   /** By the hash of the attestor. */
-  trusts: Cache<KeylessTrust>
+  trusts: Cache<SigstoreMaterial>
   /** Epoch milliseconds. */
   now: () => number
   kms: KmsKeys
   signal: AbortSignal
 }
 
-/** The check for one cosign attestor in one request. */
+/** The check for one cosign attestor in one request: who signed, who witnessed it, and what the signer said beside it. */
 export function createCheck(attestor: CosignAttestor, sources: KeySources): Check {
   return async (content) => {
     try {
-      switch (attestor.kind) {
-        case 'cosign-key':
-          return await checkByKey(content, attestor, sources)
-        case 'cosign-keyless':
-          return await checkByIdentity(content, attestor, sources)
-        case 'cosign-certificate':
-          throw new AdmissionError(
-            'POLICY_UNSUPPORTED',
-            'certificate attestors are not checked yet',
-          )
-        default:
-          return unreachable(attestor)
-      }
+      const checked = await (attestor.kind === 'cosign-key'
+        ? checkByKey(content, attestor, sources)
+        : checkBySigstore(content, attestor, undefined, sources))
+      return checked.kind === 'yes' ? checkAnnotations(checked, content, attestor) : checked
     } catch (thrown) {
       const part = attestor.kind === 'cosign-key' ? 'key of attestor' : 'attestor'
       const error = toAdmissionError(thrown, `${part} ${attestor.name}`)
@@ -63,32 +44,57 @@ export function createCheck(attestor: CosignAttestor, sources: KeySources): Chec
   }
 }
 
+/** The signature first, which costs least; then who has seen it, then what only KMS may say. */
 async function checkByKey(
   content: SignedContent,
-  { key: source, hash, hashAlgorithm }: CosignKeyAttestor,
+  attestor: CosignKeyAttestor,
   sources: KeySources,
 ): Promise<Checked> {
-  return 'kms' in source
-    ? checkWithKms(content, source.kms, hashAlgorithm, sources)
-    : checkWith(await importOnce(sources.keys, hash, source.data), content, hashAlgorithm)
+  const { key: source, hash, hashAlgorithm, trust } = attestor
+  const { kms, signal } = sources
+  const reference = 'kms' in source ? source.kms : undefined
+  const key =
+    'kms' in source
+      ? await kms.publicKey(source.kms, signal)
+      : await importOnce(sources.keys, hash, source.data)
+  const checked = await checkWith(key, content, hashAlgorithm)
+  if (checked.kind !== 'yes') return checked
+  const signer = reference === undefined ? checked.signer : `${reference} (${checked.signer})`
+  const witnessed =
+    trust === undefined
+      ? checked
+      : await checkBySigstore(
+          content,
+          attestor,
+          { key, ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }) },
+          sources,
+        )
+  if (witnessed.kind !== 'yes') return witnessed
+  const { algorithm } = checked
+  if (
+    reference === undefined ||
+    (await kms.confirm(reference, { ...content, algorithm }, signal))
+  ) {
+    return { ...witnessed, signer }
+  }
+  return { kind: 'no', detail: 'signature is not by this key, says KMS' }
 }
 
-/** What verifies chains and logs is loaded when the first bundle asks for it. */
-async function checkByIdentity(
-  { bundle }: SignedContent,
-  attestor: CosignKeylessAttestor,
-  sources: KeySources,
+/** What verifies chains and logs is loaded when the first signature asks for it. */
+async function checkBySigstore(
+  content: SignedContent,
+  attestor: CosignAttestor,
+  key: Omit<SigstoreSigner & { key: VerifyingKey }, 'spki'> | undefined,
+  { trusts, now }: KeySources,
 ): Promise<Checked> {
-  if (bundle === undefined) {
-    // It may well be a good one: a policy that wants images unsigned must not take this for a no.
-    const message = 'keyless signatures under a .sig tag cannot be verified yet'
-    return { kind: 'no-key', error: new AdmissionError('POLICY_UNSUPPORTED', message) }
-  }
-  const { checkKeyless } = await import('./sigstore/check.ts')
-  const verdict = await checkKeyless(bundle, attestor, sources)
+  const { checkSigstore } = await import('./sigstore/check.ts')
+  const { trust, ...known } = await materialOf(attestor, trusts)
+  const signer = key === undefined ? known.signer : { ...key, spki: key.key.spki }
+  if (signer === undefined) throw new TypeError('an attestor without a signer')
+  const verdict = await checkSigstore(content, signer, trust, now())
   switch (verdict.status) {
     case 'verified':
-      return { kind: 'yes', signer: verdict.signer, detail: 'signature, identity and logs verify' }
+      return { kind: 'yes', signer: verdict.signer, detail: WITNESSED[attestor.kind] }
     case 'rejected':
       return { kind: 'no', detail: verdict.reason }
     case 'inconclusive':
@@ -96,18 +102,44 @@ async function checkByIdentity(
   }
 }
 
-async function checkWithKms(
-  content: SignedContent,
-  reference: string,
-  hashAlgorithm: HashAlgorithm | undefined,
-  { kms, signal }: KeySources,
-): Promise<Checked> {
-  const key = await kms.publicKey(reference, signal)
-  const checked = await checkWith(key, content, hashAlgorithm)
-  if (checked.kind !== 'yes') return checked
-  return (await kms.confirm(reference, { ...content, algorithm: checked.algorithm }, signal))
-    ? { ...checked, signer: `${reference} (${checked.signer})` }
-    : { kind: 'no', detail: 'signature is not by this key, says KMS' }
+const WITNESSED: Readonly<Record<CosignAttestor['kind'], string>> = {
+  'cosign-key': 'signature and logs verify',
+  'cosign-keyless': 'signature, identity and logs verify',
+  'cosign-certificate': 'signature, certificate and logs verify',
+}
+
+async function materialOf(
+  attestor: CosignAttestor,
+  trusts: Cache<SigstoreMaterial>,
+): Promise<SigstoreMaterial> {
+  const known = trusts.get(attestor.hash, 0)
+  if (known !== undefined) return known
+  const { loadMaterial } = await import('./sigstore/attestor.ts')
+  const material = await loadMaterial(attestor).catch(couldNotLoad)
+  trusts.set(attestor.hash, material, Number.POSITIVE_INFINITY)
+  return material
+}
+
+/** All of it was right when the policy was loaded, so what is wrong now is where this runs. */
+function couldNotLoad(cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const message = `signatures of this kind cannot be verified here: ${reason}`
+  throw new AdmissionError('INTERNAL', message, { cause })
+}
+
+/** Only what was signed satisfies them: annotations of a layer are anybody's who may push (image-validating-policy.md 4.6). */
+function checkAnnotations(
+  checked: Checked,
+  { annotations = {} }: SignedContent,
+  attestor: CosignAttestor,
+): Checked {
+  for (const [name, expected] of Object.entries(attestor.annotations ?? {})) {
+    const found = Object.hasOwn(annotations, name) ? annotations[name] : undefined
+    if (found === expected) continue
+    const detail = `signed annotation ${JSON.stringify(name)} is ${quote(found)}, expected ${quote(expected)}`
+    return { kind: 'no', detail }
+  }
+  return checked
 }
 
 async function checkWith(

@@ -5,6 +5,7 @@ import { MAX_SIGNATURE_BYTES } from '../limits.ts'
 import { maxValuesOf } from '../registry/json-object.ts'
 import type { Descriptor, Repository } from '../registry/types.ts'
 import type { Artifact } from './sigstore/types.ts'
+import type { Candidate } from './types.ts'
 
 /** The image a signature has to be about: where it is and its digest, settled once per request. */
 export interface Subject {
@@ -66,6 +67,10 @@ export interface SignedBundle {
 export interface FoundSignature<Content = SignedContent> {
   /** `sha256:… layer 2`. */
   location: string
+  /** Of another kind than its layout. */
+  source?: Candidate['source']
+  /** Those that this holds, when it turns out to be a list of several; undefined when it is one. Throws as `read` does. */
+  nested?(): Promise<FoundSignatures<Content> | undefined>
   /**
    * What was signed, once everything it says has been compared with the image; undefined when this turns out to be
    * another kind of artifact. Throws AdmissionError; `isContentFault` tells a "no" from "could not tell".

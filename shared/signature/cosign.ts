@@ -6,7 +6,7 @@ import {
   MAX_PAYLOAD_BYTES,
   MAX_SIGNATURE_LAYERS,
 } from '../limits.ts'
-import type { RegistrySession } from '../registry/types.ts'
+import type { Manifest, RegistrySession } from '../registry/types.ts'
 import {
   dig,
   type FoundSignatures,
@@ -23,11 +23,14 @@ import {
 } from './content.ts'
 import { openEnvelope } from './dsse.ts'
 import { readStatement, textsOf, unwantedPredicate } from './statement.ts'
+import type { Candidate } from './types.ts'
 
 /** Media type of a layer whose blob is a simple-signing payload. */
 export const SIMPLE_SIGNING = 'application/vnd.dev.cosign.simplesigning.v1+json'
 /** The layer annotation that holds the signature. */
 export const SIGNATURE_ANNOTATION = 'dev.cosignproject.cosign/signature'
+/** Artifact type of cosign's experimental signatures by OCI 1.1. */
+export const OCI11_SIGNATURE = 'application/vnd.dev.cosign.artifact.sig.v1+json'
 /** Media type of a layer whose blob is a DSSE envelope. */
 export const DSSE_ENVELOPE = 'application/vnd.dsse.envelope.v1+json'
 /** `critical.type` of a payload that signs an image. */
@@ -86,10 +89,31 @@ async function findLayers(
 ): Promise<FoundSignatures> {
   const manifest = await registry.manifest(storeOf(subject), tag)
   if (manifest === undefined) return { signatures: [], omitted: 0 }
-  const layers = dig(manifest.json, 'layers')
+  return layersOf(manifest, read)
+}
+
+/**
+ * The signatures in a manifest that is a referrer of the image and has the form of one under a `.sig` tag, one per layer: cosign's
+ * experimental layout by OCI 1.1. Throws `SIGNATURE_MALFORMED` when it has no layers.
+ */
+export function payloadsIn(
+  manifest: Manifest,
+  subject: Subject,
+  registry: RegistrySession,
+): FoundSignatures {
+  return layersOf(manifest, (layer) => readPayloadLayer(layer, subject, registry), 'referrer')
+}
+
+function layersOf(
+  { descriptor, json }: Manifest,
+  read: (layer: JsonValue) => Promise<SignedContent>,
+  source: Candidate['source'] = 'tag',
+): FoundSignatures {
+  const layers = dig(json, 'layers')
   if (!Array.isArray(layers)) throw malformed('the signature tag holds no image manifest')
   const signatures = layers.slice(0, MAX_SIGNATURE_LAYERS).map((layer, index) => ({
-    location: `${manifest.descriptor.digest} layer ${index}`,
+    location: `${descriptor.digest} layer ${index}`,
+    source,
     read: () => read(layer),
   }))
   return { signatures, omitted: layers.length - signatures.length }

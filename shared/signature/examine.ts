@@ -1,7 +1,7 @@
 import { AdmissionError, toAdmissionError } from '../errors.ts'
-import { MAX_SIGNATURE_ATTEMPTS, SIGNATURE_BATCH } from '../limits.ts'
+import { MAX_SIGNATURE_ATTEMPTS, MAX_SIGNATURE_READS, SIGNATURE_BATCH } from '../limits.ts'
 import { type FoundSignature, type FoundSignatures, isContentFault } from './content.ts'
-import type { Candidate } from './types.ts'
+import type { Candidate, CheckStep } from './types.ts'
 
 /** What came of one layout. */
 export interface LayoutResult {
@@ -14,11 +14,15 @@ export interface LayoutResult {
 }
 
 /** What a check says about one signature. */
-export type Checked =
+export type Checked = (
   | { kind: 'yes'; signer: string; detail: string }
   | { kind: 'no'; detail: string }
   /** Nobody can be asked; trying further signatures would only wait again. */
   | { kind: 'no-key'; error: AdmissionError }
+) & {
+  /** What was checked on the way, the deciding check included; that alone when nothing is given. */
+  steps?: readonly CheckStep[]
+}
 
 /** One place where signatures of a kind may be, and how to look at them. */
 export interface Layout<Content> {
@@ -46,7 +50,12 @@ export async function examineLayout<Content>(
     result.omitted = omitted
     await examineAll(signatures, result, layout, thorough)
   } catch (thrown) {
-    note(result, where, toAdmissionError(thrown, `looking for signatures at ${where}`))
+    note(
+      result,
+      { source, location: where },
+      toAdmissionError(thrown, `looking for signatures at ${where}`),
+      thorough,
+    )
   }
   return result
 }
@@ -58,8 +67,10 @@ async function examineAll<Content>(
   thorough: boolean,
 ): Promise<void> {
   let attempts = 0
-  const examineOne = async (found: FoundSignature<Content>): Promise<Outcome> => {
+  const examineOne = async (found: FoundSignature<Content>): Promise<Outcome<Content>> => {
     try {
+      const nested = await found.nested?.()
+      if (nested !== undefined) return nested
       const content = await found.read()
       if (content === undefined) return undefined
       return ++attempts > maxAttempts ? 'omitted' : await check(content)
@@ -67,51 +78,71 @@ async function examineAll<Content>(
       return toAdmissionError(thrown, found.location)
     }
   }
-  for (let at = 0; at < signatures.length; at += SIGNATURE_BATCH) {
-    const batch = signatures.slice(at, at + SIGNATURE_BATCH)
+  const queue = signatures.slice()
+  for (let at = 0; at < queue.length; at += SIGNATURE_BATCH) {
+    const batch = queue.slice(at, Math.min(at + SIGNATURE_BATCH, MAX_SIGNATURE_READS))
+    result.omitted += Math.min(queue.length - at, SIGNATURE_BATCH) - batch.length
     const outcomes = await Promise.all(batch.map(examineOne))
     for (const [index, outcome] of outcomes.entries()) {
-      record(result, batch[index]?.location ?? '', outcome)
+      const found = batch[index]
+      if (found !== undefined) queue.push(...record(result, found, outcome, thorough))
     }
     if (result.signer !== undefined && !thorough) return
     if (outcomes.some((outcome) => isChecked(outcome) && outcome.kind === 'no-key')) return
   }
 }
 
-/** What came of one signature: checked, unreadable, beyond the bound, or undefined when it was none. */
-type Outcome = Checked | AdmissionError | 'omitted' | undefined
+/** What came of one signature: checked, unreadable, several, beyond the bound, or undefined when it was none. */
+type Outcome<Content> = Checked | FoundSignatures<Content> | AdmissionError | 'omitted' | undefined
 
-function isChecked(outcome: Outcome): outcome is Checked {
-  return typeof outcome === 'object' && !(outcome instanceof AdmissionError)
+function isChecked<Content>(outcome: Outcome<Content>): outcome is Checked {
+  return typeof outcome === 'object' && 'kind' in outcome
 }
 
-function record(result: LayoutResult, location: string, outcome: Outcome): void {
-  if (outcome === undefined) return
+/** Notes the outcome, and returns what is to be looked at instead. */
+function record<Content>(
+  result: LayoutResult,
+  { location, source = result.source }: FoundSignature<Content>,
+  outcome: Outcome<Content>,
+  thorough: boolean,
+): readonly FoundSignature<Content>[] {
+  if (outcome === undefined) return []
   if (outcome === 'omitted') result.omitted++
-  else if (!isChecked(outcome)) note(result, location, outcome)
-  else if (outcome.kind === 'no-key') noteFault(result, location, outcome.error)
-  else {
+  else if (outcome instanceof AdmissionError) note(result, { source, location }, outcome, thorough)
+  else if (isChecked(outcome)) {
     const verified = outcome.kind === 'yes'
-    result.candidates.push({ source: result.source, location, verified, detail: outcome.detail })
+    const detail = outcome.kind === 'no-key' ? spell(outcome.error) : outcome.detail
+    const candidate = { source, location, verified, detail }
+    const checks = thorough ? { checks: stepsOf(outcome, detail) } : {}
+    result.candidates.push({ ...candidate, ...checks })
     if (outcome.kind === 'yes') result.signer ??= outcome.signer
+    if (outcome.kind === 'no-key') result.fault ??= outcome.error
+  } else {
+    result.omitted += outcome.omitted
+    return outcome.signatures
   }
+  return []
 }
 
-function note(result: LayoutResult, location: string, error: AdmissionError): void {
-  if (!isContentFault(error)) {
-    noteFault(result, location, error)
-    return
-  }
-  result.candidates.push({
-    source: result.source,
-    location,
-    verified: false,
-    detail: error.message,
-  })
+function stepsOf({ kind, steps }: Checked, detail: string): readonly CheckStep[] {
+  const decisive = { check: 'signature', passed: kind === 'yes', detail }
+  return [{ check: 'content', passed: true, detail: 'about this image' }, ...(steps ?? [decisive])]
 }
 
-function noteFault(result: LayoutResult, location: string, error: AdmissionError): void {
-  const detail = `${error.code}: ${error.message}`
-  result.candidates.push({ source: result.source, location, verified: false, detail })
-  result.fault ??= error
+/** Who can push can cause faults of content, so these are a "no"; anything else may have hidden a good signature. */
+function note(
+  result: LayoutResult,
+  where: Pick<Candidate, 'source' | 'location'>,
+  error: AdmissionError,
+  thorough: boolean,
+): void {
+  const isContent = isContentFault(error)
+  const detail = isContent ? error.message : spell(error)
+  const checks = thorough ? { checks: [{ check: 'content', passed: false, detail }] } : {}
+  result.candidates.push({ ...where, verified: false, detail, ...checks })
+  if (!isContent) result.fault ??= error
+}
+
+function spell(error: AdmissionError): string {
+  return `${error.code}: ${error.message}`
 }

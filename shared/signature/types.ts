@@ -103,12 +103,26 @@ export interface NotaryAttestor {
 
 /** One signature that was looked at, for people: `countersign verify` prints these. */
 export interface Candidate {
-  /** `tag` for the `.sig` scheme; found by referrers, `bundle` for a Sigstore bundle and `notary` for a Notary Project envelope. */
-  source: 'tag' | 'bundle' | 'notary'
+  /**
+   * `tag` for the `.sig` scheme; found by referrers, `bundle` for a Sigstore bundle, `referrer` for the `.sig` scheme as a referrer and
+   * `notary` for a Notary Project envelope.
+   */
+  source: 'tag' | 'bundle' | 'referrer' | 'notary'
   /** Where it is: `sha256:… layer 2`. */
   location: string
   verified: boolean
   /** Which check failed, or which passed last. */
+  detail: string
+  /** Every check in the order they were made, for who looks thoroughly: all but the last one passed. */
+  checks?: readonly CheckStep[]
+}
+
+/** One check of a signature. */
+export interface CheckStep {
+  /** `content`: it is about the image; `signature`: the signer made it; `witnesses`, `annotations`, `kms`, … */
+  check: string
+  passed: boolean
+  /** What was found, or what was found wrong. */
   detail: string
 }
 
@@ -191,7 +205,7 @@ export interface Verifier {
    * registry throws, and `SIGNATURE_MALFORMED` when there is none in it.
    */
   readPayload(
-    image: Pick<ResolvedImage, 'repository'>,
+    reference: ImageReference,
     attestation: Attestation,
     attestor: Attestor,
     blob: AttestedBlob,

@@ -5,15 +5,24 @@ import { FACT_TTL_MS, MAX_CACHED_CANDIDATES, REJECTION_TTL_MS } from '../limits.
 import { repositoryOf } from '../registry/session.ts'
 import type { Descriptor, RegistrySession, ResolvedImage } from '../registry/types.ts'
 import { attestationVerifier } from './attestation.ts'
-import { findBundles } from './bundle.ts'
-import { createCheck } from './check.ts'
-import type { SignedContent, Subject } from './content.ts'
-import { findTagSignatures, signatureTag } from './cosign.ts'
-import { type Checked, examineLayout, type LayoutResult } from './examine.ts'
+import { type Check, createCheck } from './check.ts'
+import { type Subject, storeOf } from './content.ts'
+import { signatureTag } from './cosign.ts'
+import { examineLayout, type LayoutResult } from './examine.ts'
+import { type Finder, FoundOnce } from './found.ts'
 import type { VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
-import type { KeylessTrust } from './sigstore/check.ts'
-import type { Attestor, Candidate, NotaryAttestor, Verification, Verifier } from './types.ts'
+import type { SigstoreMaterial } from './sigstore/attestor.ts'
+import { sourceSession, subjectOf } from './source.ts'
+import { SIGN_PREDICATE } from './statement.ts'
+import type {
+  Attestor,
+  Candidate,
+  CosignAttestor,
+  NotaryAttestor,
+  Verification,
+  Verifier,
+} from './types.ts'
 
 export interface VerifierOptions {
   /** Epoch milliseconds. */
@@ -33,7 +42,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const { kms, now, thorough = false } = options
   const verdicts = options.cache ?? new Cache<Verification>()
   const keys = new Cache<VerifyingKey>()
-  const trusts = new Cache<KeylessTrust>()
+  const trusts = new Cache<SigstoreMaterial>()
+  const found = new FoundOnce()
   return {
     ...attestationVerifier({ keys, trusts, kms, now }),
     get kmsCalls() {
@@ -52,12 +62,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
       const examined =
         attestor.kind === 'notary'
           ? examineNotary(image.descriptor, subject, registry, { attestor, now: now(), thorough })
-          : examine(
-              subject,
-              registry,
-              createCheck(attestor, { keys, trusts, kms, now, signal }),
+          : examineCosign(subject, attestor, {
+              found: found.of(sourceSession(registry, attestor)),
+              check: createCheck(attestor, { keys, trusts, kms, now, signal }),
               thorough,
-            )
+            })
       const verification = await examined.catch(couldNotTell)
       keep(verdicts, id, verification, now())
       return verification
@@ -99,31 +108,38 @@ function keep(
   verdicts.set(id, { ...verification, candidates }, now + ttl)
 }
 
-async function examine(
-  subject: Subject,
-  registry: RegistrySession,
-  check: (content: SignedContent) => Promise<Checked>,
-  thorough: boolean,
+async function examineCosign(
+  about: Subject,
+  attestor: CosignAttestor,
+  { found, check, thorough }: { found: Finder; check: Check; thorough: boolean },
 ): Promise<Verification> {
-  const { digest } = subject
+  const { digest } = about
   demandSha256(digest)
-  const tag = signatureTag(digest)
-  const referrers = `referrers of ${digest}`
+  const subject = subjectOf(about, attestor)
+  const tag = signatureTag(digest, subject.tagPrefix)
+  const wanted = [SIGN_PREDICATE, ...(attestor.predicateTypes ?? [])]
   const results = await untilVerified(
     [
       examineLayout(
-        { source: 'tag', where: tag, find: () => findTagSignatures(subject, registry), check },
+        { source: 'tag', where: tag, find: () => found.underTag(subject), check },
         thorough,
       ),
       examineLayout(
-        { source: 'bundle', where: referrers, find: () => findBundles(subject, registry), check },
+        {
+          source: 'bundle',
+          where: `referrers of ${digest}`,
+          find: () => found.amongReferrers(subject, wanted),
+          check,
+        },
         thorough,
       ),
     ],
     thorough,
   )
-  const where = `neither tag ${tag} nor a Sigstore bundle among its referrers`
-  return conclude(subject, results, where)
+  const { host, repository } = storeOf(subject)
+  const place = subject.store === undefined ? '' : ` in ${host}/${repository}`
+  const where = `neither tag ${tag} nor a Sigstore bundle among its referrers${place}`
+  return conclude(about, results, where)
 }
 
 /** Envelopes, certificates and timestamps are a module of their own that a deployment without such an attestor never loads. */

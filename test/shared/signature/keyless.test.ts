@@ -25,7 +25,11 @@ beforeAll(async () => {
 afterAll(() => stage.close())
 
 const attestorFor = (subject: string, trustedRoot = ROOT) =>
-  createKeylessAttestor({ name: 'ci', identities: [{ issuer: ISSUER, subject }], trustedRoot })
+  createKeylessAttestor({
+    name: 'ci',
+    identities: [{ issuer: ISSUER, subject }],
+    trust: { root: trustedRoot },
+  })
 
 const hexOf = ({ descriptor }: SignedImage) => descriptor.digest.replace('sha256:', '')
 const statement = (image: SignedImage): BundleOptions => ({
@@ -126,7 +130,7 @@ describe('an attestor of identities', () => {
   test('cannot tell when its trusted root cannot be read any more', async () => {
     const image = await stage.image()
     await attach(image, statement(image))
-    const broken = { ...(await attestorFor(SUBJECT)), trustedRoot: '{}' }
+    const broken = { ...(await attestorFor(SUBJECT)), trust: { root: '{}' } }
     expect(await stage.verify(image, broken)).toMatchObject({
       status: 'inconclusive',
       error: { code: 'INTERNAL' },
