@@ -221,6 +221,42 @@ const REGISTRIES = {
   },
 } as const satisfies Schema
 
+const TRUST = {
+  type: 'array',
+  description:
+    'Sigstore trusted roots that policies name by their mirror. The public-good one comes with this program; an entry brings a newer one.',
+  minItems: 1,
+  maxItems: 16,
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['trustedRoot'],
+    properties: {
+      mirror: {
+        type: 'string',
+        description: 'Address of the TUF repository; the public-good instance when absent.',
+        format: 'mirror',
+        patternErrorMessage:
+          'expected https://host[/path] without user, query or fragment (http:// only for this machine itself)',
+      },
+      trustedRoot: {
+        type: 'string',
+        description:
+          'File with the trusted root, relative to this one; `countersign trust` writes and refreshes it.',
+        pattern: '\\S',
+        patternErrorMessage: 'expected a file, such as trusted_root.json',
+      },
+      root: {
+        type: 'string',
+        description:
+          'File with the TUF root the mirror is trusted by, relative to this one. Policies that name a TUF root have to name the same.',
+        pattern: '\\S',
+        patternErrorMessage: 'expected a file, such as root.json',
+      },
+    },
+  },
+} as const satisfies Schema
+
 const CLUSTER = {
   type: 'object',
   additionalProperties: false,
@@ -307,6 +343,7 @@ export const CONFIG_SCHEMA = {
     outcomes: OUTCOMES,
     kms: KMS,
     registries: REGISTRIES,
+    trust: TRUST,
     clusters: {
       type: 'array',
       description: 'Who may call.',

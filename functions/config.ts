@@ -4,6 +4,7 @@ import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import { parseRange } from './address.ts'
 import { CONFIG_SCHEMA, type ConfigDocument } from './config-schema.ts'
 import { checkSchema, type Formats } from './schema.ts'
+import { isMirror, mirrorOf } from './trust/mirror.ts'
 
 /** A secret by the name of the variable or binding that holds it. */
 export interface SecretName {
@@ -15,6 +16,16 @@ export interface SecretName {
 export type CredentialSource =
   | { kind: 'basic'; host: string; usernameEnv: string; passwordEnv: string; tokenHost?: string }
   | { kind: 'docker-config'; dockerConfigEnv: string }
+
+/** The trusted root of one mirror; files are relative to the config. */
+export interface TrustEntry {
+  /** Address of the TUF repository; the public-good instance when absent. */
+  mirror?: string
+  /** The trusted root, as `countersign trust` writes it. */
+  trustedRoot: string
+  /** The TUF root the mirror is trusted by. */
+  root?: string
+}
 
 /** One cluster that may call. */
 export interface ClusterConfig {
@@ -52,6 +63,8 @@ export interface Config {
     plainHttp: readonly string[]
     credentials: readonly CredentialSource[]
   }
+  /** Read when policies are loaded, whose attestors hold what they need of it. */
+  trust?: readonly TrustEntry[]
   clusters: readonly ClusterConfig[]
 }
 
@@ -61,7 +74,7 @@ export interface Config {
  */
 export function parseConfig(input: unknown): Config {
   const { value, faults } = checkSchema(CONFIG_SCHEMA, input, FORMATS)
-  const all = [...faults, ...keyFaults(value)]
+  const all = [...faults, ...keyFaults(value), ...mirrorFaults(value)]
   if (all.length > 0) {
     const lines = all.map(({ path, message }) => `${path}: ${message}`)
     throw new AdmissionError('CONFIG_INVALID', `invalid config:\n${lines.join('\n')}`, {
@@ -75,6 +88,7 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})
 
 const FORMATS: Formats = {
   'ip-range': (text) => parseRange(text) !== undefined,
+  mirror: isMirror,
   'date-time': (text) => RFC3339.test(text) && !Number.isNaN(Date.parse(text)),
 }
 
@@ -94,6 +108,22 @@ function keyFaults(document: ConfigDocument | null | undefined): Fault[] {
     const { message } = toAdmissionError(thrown, 'the sealing key')
     return [{ path: 'outcomes.key.kms', message }]
   }
+}
+
+/** What `x-uniqueKeys` cannot see: no mirror is the public-good one, and a slash at the end makes no other. */
+function mirrorFaults(document: ConfigDocument | null | undefined): Fault[] {
+  const entries: unknown = document?.trust
+  if (!Array.isArray(entries)) return []
+  const mirrors = entries.map((entry) => {
+    const mirror: unknown = entry?.mirror
+    return mirror === undefined || typeof mirror === 'string' ? mirrorOf(mirror) : undefined
+  })
+  return mirrors.flatMap((mirror, index) => {
+    const first = mirrors.indexOf(mirror)
+    if (mirror === undefined || first === index) return []
+    const message = `is for the same mirror as trust[${first}]: keep the one whose trusted root counts`
+    return [{ path: `trust[${index}]`, message }]
+  })
 }
 
 function toConfig(document: ConfigDocument): Config {

@@ -7,6 +7,7 @@ import { MAX_POLICY_BYTES, MAX_YAML_ALIASES } from '#shared/limits.ts'
 import { type LoadOptions, loadPolicies } from '#shared/policy/load.ts'
 import type { LoadedPolicies, PolicyFault } from '#shared/policy/types.ts'
 import { type Config, parseConfig } from './config.ts'
+import { loadTrust, type TrustStore } from './trust/store.ts'
 
 /** Where commands look for the config when `--config` is not given. */
 export const DEFAULT_CONFIG = 'infra/countersign.yaml'
@@ -86,9 +87,35 @@ export function toFault({ file, line, column, path: where, message }: PolicyFaul
   return { path: place, message: where === '' ? message : `${where}: ${message}` }
 }
 
-/** A config file, checked, with its folder for the paths inside it. Throws `CONFIG_INVALID` with `file:line:column` of every fault. */
-export async function readConfig(file: string): Promise<{ config: Config; folder: string }> {
-  return { config: checkConfig(await readYaml(file)), folder: path.dirname(file) }
+/** A config file with what stands in the files it names. */
+export interface ConfigFiles {
+  config: Config
+  /** For the paths inside it. */
+  folder: string
+  trust: TrustStore
+  /** What the config says about keys and trusted roots in policies. */
+  policyOptions: LoadOptions
+}
+
+/** A config file, checked, with its trusted roots. Throws `CONFIG_INVALID` with `file:line:column` of every fault. */
+export async function readConfig(file: string, now: number = Date.now()): Promise<ConfigFiles> {
+  const yaml = await readYaml(file)
+  const config = checkConfig(yaml)
+  const folder = path.dirname(file)
+  try {
+    const trust = await loadTrust(config.trust ?? [], folder, now)
+    const { region, endpoints, vault } = config.kms
+    const policyOptions: LoadOptions = {
+      ...(region !== undefined && { kmsRegion: region }),
+      kmsEndpoints: endpoints,
+      ...(vault !== undefined && { kmsVault: vault }),
+      ...trust.options,
+    }
+    const notes = () => trust.notes().map((note) => locatedFault(yaml, note))
+    return { config, folder, trust: { ...trust, notes }, policyOptions }
+  } catch (thrown) {
+    throw located(yaml, thrown)
+  }
 }
 
 /** The Config of a YAML file as its document stands now. Throws `CONFIG_INVALID` with the place of every fault. */
@@ -96,10 +123,15 @@ export function checkConfig(yaml: YamlFile): Config {
   try {
     return parseConfig(yaml.document.toJS())
   } catch (thrown) {
-    if (!(thrown instanceof AdmissionError)) throw thrown
-    const faults = thrown.faults.map((fault) => locatedFault(yaml, fault))
-    throw configError(yaml.file, faults, thrown)
+    throw located(yaml, thrown)
   }
+}
+
+/** The same error with the places of its faults in the file, if it is about them. */
+function located(yaml: YamlFile, thrown: unknown): unknown {
+  if (!(thrown instanceof AdmissionError) || thrown.faults.length === 0) return thrown
+  const faults = thrown.faults.map((fault) => locatedFault(yaml, fault))
+  return configError(yaml.file, faults, thrown)
 }
 
 /** A YAML file parsed with comments and positions kept. Throws `CONFIG_INVALID` with the place of every syntax error. */

@@ -16,17 +16,14 @@ export interface DeploymentFiles {
  * every fault.
  */
 export async function readDeployment(configFile: string): Promise<DeploymentFiles> {
-  const { config, folder } = await readConfig(configFile)
+  const { config, folder, trust, policyOptions } = await readConfig(configFile)
   const policies = path.join(folder, config.policies)
-  const { region, endpoints } = config.kms
-  const loaded = await loadPolicyFolder(policies, {
-    ...(region !== undefined && { kmsRegion: region }),
-    kmsEndpoints: endpoints,
-  })
+  const loaded = await loadPolicyFolder(policies, policyOptions)
   if (loaded.policies.length === 0) {
     const message = `${policies}: no policy in any .yaml, .yml or .json file; a deployment without policies would admit everything`
     throw new AdmissionError('POLICY_INVALID', message, { faults: loaded.warnings.map(toFault) })
   }
   const deployment = await createDeployment(config, loaded.policies)
-  return { deployment, policies, warnings: loaded.warnings.map(toFault) }
+  const warnings = [...loaded.warnings.map(toFault), ...trust.notes()]
+  return { deployment, policies, warnings }
 }

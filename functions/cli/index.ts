@@ -7,6 +7,7 @@ import type { Cli, ExitCode, Io } from './io.ts'
 import { printError } from './output.ts'
 import { packageVersion } from './package.ts'
 import { tokensCommand } from './tokens.ts'
+import { trustCommand } from './trust.ts'
 import { verifyCommand } from './verify.ts'
 import { verifyBundleCommand } from './verify-bundle.ts'
 
@@ -19,6 +20,7 @@ const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   celCommand,
   verifyBundleCommand,
   tokensCommand,
+  trustCommand,
 ]
 
 /** Runs one command line (without `node` and the script's name) and returns its exit code. Never throws, never exits. */

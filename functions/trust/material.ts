@@ -61,7 +61,7 @@ function read(kind: MaterialKind, value: JsonValue): Material {
   ])
   return {
     kind,
-    name: nameOf(value),
+    name: nameOf(value) || subjectOf(raw[0]) || 'unnamed',
     id: hash.digest('hex').slice(0, 16),
     from: textOf(dig(validity, 'start')),
     ...(until === undefined ? {} : { until }),
@@ -74,19 +74,25 @@ function earliest(ends: readonly string[]): string | undefined {
   return times.length === 0 ? undefined : new Date(Math.min(...times)).toISOString()
 }
 
-function certificateEnd(der: Bytes): string {
+const certificateEnd = (der: Bytes) => readCertificate(der)?.validTo ?? ''
+
+/** `CN=Example CA`, of a certificate. */
+const subjectOf = (der: Bytes | undefined) =>
+  der && readCertificate(der)?.subject?.replaceAll('\n', ', ')
+
+function readCertificate(der: Bytes): X509Certificate | undefined {
   try {
-    return new X509Certificate(der).validTo
+    return new X509Certificate(der)
   } catch {
     // A form this runtime cannot read says nothing about its end; whoever verifies with it decides.
-    return ''
+    return undefined
   }
 }
 
 function nameOf(value: JsonValue): string {
   const address = textOf(dig(value, 'baseUrl')) || textOf(dig(value, 'uri'))
   const subject = ['commonName', 'organization'].map((part) => textOf(dig(value, 'subject', part)))
-  return address || subject.filter(Boolean).join(', ') || 'unnamed'
+  return address || subject.filter(Boolean).join(', ')
 }
 
 /** What differs, in the order of the newer root and then of the older one. */

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { AdmissionError } from '#shared/errors.ts'
 
 /** Sigstore's public-good instance, as its TUF repository is known. */
@@ -19,8 +18,8 @@ export function isMirror(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
 }
 
-const isLoopback = (host: string) =>
-  host === 'localhost' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'))
+/** For a host as a URL spells it. */
+const isLoopback = (host: string) => /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(host)
 
 /** The mirror, checked. Throws `CONFIG_INVALID` for what no repository is fetched from; the text stays out, it may hold a login. */
 export function checkMirror(text: string | undefined): string {

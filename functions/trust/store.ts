@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
+import type { TrustEntry } from '#functions/config.ts'
 import { type Bytes, fromUtf8 } from '#shared/bytes.ts'
 import { AdmissionError, type Fault, toAdmissionError } from '#shared/errors.ts'
 import { MAX_TRUSTED_ROOT_BYTES } from '#shared/limits.ts'
@@ -10,16 +11,6 @@ import { endedReason, endingSoon, materialsOf } from './material.ts'
 import { metadataFolder, type RepositoryState, readState, staleness, stateOf } from './metadata.ts'
 import { mirrorOf, PUBLIC_GOOD } from './mirror.ts'
 import { publicGoodSeed } from './seed.ts'
-
-/** One entry of the config's `trust` list; files are relative to the config. */
-export interface TrustEntry {
-  /** Address of the TUF repository; the public-good instance when absent. */
-  mirror?: string
-  /** The trusted root, as `countersign trust` writes it. */
-  trustedRoot: string
-  /** The TUF root it was bootstrapped from. */
-  root?: string
-}
 
 /** The trusted roots that policies may name by their mirror. */
 export interface TrustStore {
@@ -137,8 +128,8 @@ async function loadEntry(entry: TrustEntry, loading: Loading): Promise<Entry | u
   }
 }
 
-/** What is wrong with a trusted root that still counts. */
-function concerns(trustedRoot: Uint8Array, state: RepositoryState, now: number): string[] {
+/** What is wrong with a trusted root that still counts, as clauses; empty when nothing is. */
+export function concerns(trustedRoot: Uint8Array, state: RepositoryState, now: number): string[] {
   const stale = staleness(state, now)
   return [...endingSoon(materialsOf(trustedRoot), now), ...(stale === undefined ? [] : [stale])]
 }

@@ -233,7 +233,8 @@ describe('parseConfig', () => {
       { path: 'regestries', message: 'unknown key; did you mean "registries"?' },
       {
         path: 'constructor',
-        message: 'unknown key; known keys: policies, endpoint, outcomes, kms, registries, clusters',
+        message:
+          'unknown key; known keys: policies, endpoint, outcomes, kms, registries, trust, clusters',
       },
       { path: 'endpoint', message: 'expected a string, found 7' },
       { path: 'clusters[0].token', message: 'unknown key; did you mean "tokens"?' },
