@@ -45,6 +45,8 @@ export interface LogEntry {
   /** Seconds; trusted only with a promise over it. Zero: none, as in Rekor v2. */
   integratedTime: number
   body: Bytes
+  /** The body in base64, which is what a promise is over. */
+  text: string
   /** The signed entry timestamp. */
   promise: Bytes | undefined
   proof: InclusionProof | undefined
@@ -170,10 +172,16 @@ function readEntry(entry: JsonValue, version: string): LogEntry {
     logId: base64(dig(entry, 'logId', 'keyId'), 'log id', 64),
     logIndex: natural(dig(entry, 'logIndex') ?? 0, 'log index'),
     integratedTime: natural(dig(entry, 'integratedTime') ?? 0, 'integrated time'),
-    body: base64(dig(entry, 'canonicalizedBody'), 'log entry body', 2 * MAX_PAYLOAD_BYTES),
+    ...readBody(dig(entry, 'canonicalizedBody')),
     promise: promise === undefined ? undefined : readSignature(promise, 'inclusion promise'),
     proof: proof === undefined ? undefined : readProof(proof),
   }
+}
+
+/** The body of a log entry, which strict base64 spells in one way. Throws `SIGNATURE_MALFORMED`. */
+export function readBody(value: JsonValue | undefined): Pick<LogEntry, 'body' | 'text'> {
+  const body = base64(value, 'log entry body', 2 * MAX_PAYLOAD_BYTES)
+  return { body, text: typeof value === 'string' ? value : '' }
 }
 
 function readProof(proof: JsonValue): InclusionProof {

@@ -1,12 +1,12 @@
 import { fromHex, toHex, utf8 } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
 import type { JsonValue } from '../../json.ts'
-import { MAX_CHAIN_CERTIFICATES, MAX_PAYLOAD_BYTES, MAX_TIMESTAMP_BYTES } from '../../limits.ts'
+import { MAX_CHAIN_CERTIFICATES, MAX_TIMESTAMP_BYTES } from '../../limits.ts'
 import { dig, type LayerEvidence, malformed, readJson, readSignature } from '../content.ts'
 import type { Certificate } from '../x509/certificate.ts'
 import { isSelfIssued } from '../x509/chain.ts'
 import { certificatesFromPem } from '../x509/pem.ts'
-import { base64, type Evidence, type LogEntry, natural } from './bundle.ts'
+import { base64, type Evidence, type LogEntry, natural, readBody } from './bundle.ts'
 
 /**
  * What the annotations of a layer say, read strictly (specs/signatures.md 1.1 and 1.2). Only what is asked for is read: with a key
@@ -57,8 +57,8 @@ function readEntry(json: JsonValue): LogEntry {
   const logId = dig(payload, 'logID')
   const id = typeof logId === 'string' ? fromHex(logId) : undefined
   if (id?.length !== 32 || toHex(id) !== logId) throw malformed('log id is not 64 hex digits')
-  const body = base64(dig(payload, 'body'), 'log entry body', 2 * MAX_PAYLOAD_BYTES)
-  const content = readJson(body)
+  const body = readBody(dig(payload, 'body'))
+  const content = readJson(body.body)
   const [kind, version] = [dig(content, 'kind'), dig(content, 'apiVersion')]
   if (typeof kind !== 'string' || typeof version !== 'string') {
     throw malformed('log entry without a kind')
@@ -69,7 +69,7 @@ function readEntry(json: JsonValue): LogEntry {
     logId: id,
     logIndex: natural(dig(payload, 'logIndex') ?? 0, 'log index'),
     integratedTime: natural(dig(payload, 'integratedTime') ?? 0, 'integrated time'),
-    body,
+    ...body,
     promise: readSignature(dig(json, 'SignedEntryTimestamp'), 'inclusion promise'),
     proof: undefined,
   }
