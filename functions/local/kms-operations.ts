@@ -21,10 +21,10 @@ export const OPERATIONS: Readonly<
       description: optionalText(input, 'Description') ?? '',
       multiRegion: input.MultiRegion === true,
     })
-    return { KeyMetadata: metadataOf(key, store) }
+    return { KeyMetadata: metadataOf(key) }
   },
 
-  DescribeKey: (store, input) => ({ KeyMetadata: metadataOf(keyOf(store, input), store) }),
+  DescribeKey: (store, input) => ({ KeyMetadata: metadataOf(keyOf(store, input)) }),
 
   GetPublicKey(store, input) {
     const key = store.findUsable(text(input, 'KeyId'))
@@ -132,9 +132,9 @@ function keyOf(store: KeyStore, input: Input): LocalKey {
   return store.find(text(input, 'KeyId'))
 }
 
-function metadataOf(key: LocalKey, store: KeyStore): Output {
+function metadataOf(key: LocalKey): Output {
   return {
-    AWSAccountId: store.account,
+    AWSAccountId: key.arn.split(':')[4],
     KeyId: key.id,
     Arn: key.arn,
     CreationDate: key.createdAt / 1000,
@@ -182,8 +182,11 @@ function signatureCall(store: KeyStore, input: Input): SignatureCall {
   const message = messageOf(input)
   const isDigest = (optionalText(input, 'MessageType') ?? 'RAW') === 'DIGEST'
   const [, scheme = '', bits = ''] = /^(.+)_SHA_(\d+)$/.exec(algorithm) ?? []
-  if (scheme === 'ED25519_PH' || (scheme === 'ED25519' && isDigest)) {
-    throw new KmsError('UnsupportedOperationException', `${algorithm} is not emulated like this`)
+  if (scheme === 'ED25519_PH') {
+    throw new KmsError('UnsupportedOperationException', `${algorithm} is not emulated`)
+  }
+  if (scheme === 'ED25519' && isDigest) {
+    throw new KmsError('ValidationException', `${algorithm} requires MessageType RAW.`)
   }
   if (isDigest && message.length !== Number(bits) / 8) {
     throw new KmsError(

@@ -66,6 +66,8 @@ export interface KeyRequest {
   usage: string
   description?: string
   multiRegion?: boolean
+  /** Its key policy lets other accounts use it. */
+  shared?: boolean
 }
 
 /** A key of the local KMS. */
@@ -76,6 +78,8 @@ export interface LocalKey {
   usage: string
   description: string
   multiRegion: boolean
+  /** Whether other accounts may use it. */
+  shared: boolean
   /** Signing or MAC algorithms; a test may shorten the list. */
   algorithms: readonly string[]
   state: 'Enabled' | 'Disabled' | 'PendingDeletion'
@@ -90,12 +94,18 @@ interface Alias {
   updatedAt: number
 }
 
+/** What KMS says of whatever is not there, or not for the caller, in another account: it does not tell which. */
+const FOREIGN =
+  'not authorized to perform this on this resource because the resource does not exist in this Region, no resource-based policies allow access, or a resource-based policy explicitly denies access'
+
 /** The keys and aliases of one account and region. */
 export class KeyStore {
   readonly region: string
   readonly account: string
   readonly #keys = new Map<string, LocalKey>()
   readonly #aliases = new Map<string, Alias>()
+  /** Other accounts in this region. */
+  readonly #others = new Map<string, KeyStore>()
 
   constructor(region: string, account: string) {
     this.region = region
@@ -113,7 +123,7 @@ export class KeyStore {
         `KeyUsage ${request.usage} is not compatible with KeySpec ${request.spec}`,
       )
     }
-    const { multiRegion = false, description = '' } = request
+    const { multiRegion = false, description = '', shared = false } = request
     const id = multiRegion ? `mrk-${randomBytes(16).toString('hex')}` : randomUUID()
     const key: LocalKey = {
       id,
@@ -122,6 +132,7 @@ export class KeyStore {
       usage: request.usage,
       description,
       multiRegion,
+      shared,
       algorithms: spec.algorithms,
       state: 'Enabled',
       createdAt: Date.now(),
@@ -131,11 +142,47 @@ export class KeyStore {
     return key
   }
 
+  /** The replica here of a multi-region key of another region: the same id and material, a state of its own. */
+  replicate(primary: LocalKey): LocalKey {
+    if (!primary.multiRegion || this.#keys.has(primary.id)) {
+      throw new KmsError(
+        'UnsupportedOperationException',
+        `${primary.arn} cannot be replicated here`,
+      )
+    }
+    const arn = this.#arn(`key/${primary.id}`)
+    const key: LocalKey = { ...primary, arn, state: 'Enabled', createdAt: Date.now() }
+    this.#keys.set(key.id, key)
+    return key
+  }
+
+  /** The keys of another account in this region. */
+  other(account: string): KeyStore {
+    const store = this.#others.get(account) ?? new KeyStore(this.region, account)
+    this.#others.set(account, store)
+    return store
+  }
+
   /** The key behind a key id, key ARN, alias name or alias ARN, whatever its state. */
   find(keyId: string): LocalKey {
-    const name = keyId.startsWith('arn:') ? this.#localPart(keyId) : keyId
-    if (name.startsWith('alias/')) return this.#key(this.#alias(name).target, keyId)
-    return this.#key(name.replace(/^key\//, ''), keyId)
+    if (!keyId.startsWith('arn:')) return this.#find(keyId, keyId)
+    const { account, resource } = this.#parseArn(keyId)
+    if (account === this.account) return this.#find(resource, keyId)
+    const key = this.#others.get(account)?.shared(resource)
+    if (key === undefined) throw new KmsError('AccessDeniedException', FOREIGN)
+    return key
+  }
+
+  /** The key behind `key/…` or `alias/…` if there is one that other accounts may use. */
+  shared(resource: string): LocalKey | undefined {
+    const id = this.#aliases.get(resource)?.target ?? resource.replace(/^key\//, '')
+    const key = this.#keys.get(id)
+    return key?.shared === true ? key : undefined
+  }
+
+  #find(name: string, asked: string): LocalKey {
+    if (name.startsWith('alias/')) return this.#key(this.#alias(name).target, asked)
+    return this.#key(name.replace(/^key\//, ''), asked)
   }
 
   /** The key, once its state lets it be used. */
@@ -202,15 +249,15 @@ export class KeyStore {
     return `arn:aws:kms:${this.region}:${this.account}:${resource}`
   }
 
-  /** `key/…` or `alias/…` of an ARN in this region. */
-  #localPart(arn: string): string {
-    const [, , service, region, , ...rest] = arn.split(':')
+  /** Account and `key/…` or `alias/…` of an ARN in this region. */
+  #parseArn(arn: string): { account: string; resource: string } {
+    const [, , service, region, account = '', ...rest] = arn.split(':')
     const resource = rest.join(':')
     if (service !== 'kms' || !/^(key|alias)\//.test(resource)) {
       throw new KmsError('InvalidArnException', `Invalid arn ${arn}`)
     }
     if (region !== this.region) throw new KmsError('NotFoundException', `Invalid arn ${region}`)
-    return resource
+    return { account, resource }
   }
 
   #checkAliasName(name: string): void {

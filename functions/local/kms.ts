@@ -27,8 +27,10 @@ export interface KmsEmulator {
   readonly region: string
   /** Requests so far, by operation. */
   readonly calls: Readonly<Record<string, number>>
-  /** A key made without a request. */
-  createKey(request: KeyRequest & { alias?: string }): Promise<LocalKey>
+  /** A key made without a request, in the caller's account unless another is given. */
+  createKey(request: KeyRequest & { alias?: string; account?: string }): Promise<LocalKey>
+  /** The replica in this region of a multi-region key of another emulator. */
+  replicate(primary: LocalKey): LocalKey
   /** Injects a fault, or removes all with undefined. */
   fail(fault: KmsFault | undefined): void
   close(): Promise<void>
@@ -50,11 +52,13 @@ export async function startKms(options: KmsEmulatorOptions = {}): Promise<KmsEmu
     get calls() {
       return { ...state.calls }
     },
-    async createKey({ alias, ...request }) {
-      const key = await store.create(request)
-      if (alias !== undefined) store.createAlias(alias, key.id)
+    async createKey({ alias, account: owner = account, ...request }) {
+      const keys = owner === account ? store : store.other(owner)
+      const key = await keys.create(request)
+      if (alias !== undefined) keys.createAlias(alias, key.id)
       return key
     },
+    replicate: (primary) => store.replicate(primary),
     fail(fault) {
       state.fault = fault === undefined ? undefined : { ...fault }
     },

@@ -105,7 +105,43 @@ describe('the local KMS', () => {
     expect((await client.verify({ ...call, Signature })).SignatureValid).toBe(true)
     expect(
       await errorOf(client.sign({ ...call, Message: Buffer.alloc(64), MessageType: 'DIGEST' })),
-    ).toBe('UnsupportedOperationException')
+    ).toBe('ValidationException')
+    const other = { ...call, Message: Buffer.from('b'), Signature }
+    expect(await errorOf(client.verify(other))).toBe('KMSInvalidSignatureException')
+  })
+
+  test('lets the keys of other accounts be used by ARN where they are shared, and tells nothing of others', async () => {
+    const account = '444455556666'
+    const spec = { spec: 'ECC_NIST_P256', usage: 'SIGN_VERIFY', account } as const
+    const shared = await emulator.createKey({ ...spec, shared: true, alias: 'alias/theirs' })
+    const secret = await emulator.createKey({ ...spec, alias: 'alias/secret' })
+    const answers = async (KeyId: string) => errorOf(client.getPublicKey({ KeyId }))
+    const aliasArn = (name: string) => shared.arn.replace(/key\/.*/, `alias/${name}`)
+    expect(shared.arn).toBe(`arn:aws:kms:${emulator.region}:${account}:key/${shared.id}`)
+    expect(await answers(shared.arn)).toBe('no error')
+    expect(await answers(aliasArn('theirs'))).toBe('no error')
+    expect(await answers(shared.id)).toBe('NotFoundException')
+    expect(await answers('alias/theirs')).toBe('NotFoundException')
+    for (const arn of [secret.arn, aliasArn('secret'), aliasArn('none')]) {
+      expect(await answers(arn)).toBe('AccessDeniedException')
+    }
+  })
+
+  test('has replicas of multi-region keys with the same material and a state of their own', async () => {
+    const elsewhere = await startKms({ region: 'us-east-1' })
+    try {
+      const spec = { spec: 'ECC_NIST_P256', usage: 'SIGN_VERIFY' } as const
+      const primary = await elsewhere.createKey({ ...spec, multiRegion: true })
+      const replica = emulator.replicate(primary)
+      expect(replica.arn).toBe(primary.arn.replace('us-east-1', emulator.region))
+      await client.disableKey({ KeyId: replica.arn })
+      expect([primary.state, replica.state]).toEqual(['Enabled', 'Disabled'])
+      expect(replica.material).toBe(primary.material)
+      const single = await elsewhere.createKey(spec)
+      expect(() => emulator.replicate(single)).toThrow()
+    } finally {
+      await elsewhere.close()
+    }
   })
 
   test('makes and verifies MACs', async () => {
