@@ -3,7 +3,7 @@ import { nodeHash } from '#functions/hash-node.ts'
 import { pushImage } from '#functions/local/image.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
 import { type SignatureLayout, signImage } from '#functions/local/sign.ts'
-import { localSigner } from '#functions/local/signer.ts'
+import { localSigner, type Signer } from '#functions/local/signer.ts'
 import { type Submission, toAdmissionRequest } from '#functions/local/submission.ts'
 import { applyPatch } from '#shared/admission/patch.ts'
 import type { AdmissionRequest, Decision, JsonObject } from '#shared/admission/types.ts'
@@ -23,6 +23,8 @@ export interface World {
   registry: LocalRegistry
   /** PEM public keys by name. */
   keys: Readonly<Record<KeyName, string>>
+  /** Their private keys. */
+  signers: Readonly<Record<KeyName, Signer>>
   clock: { now: number }
   /** Pushes `<name>:1.0` and signs it; gives `host/name:1.0`, the digest and `host/name:1.0@sha256:…`. */
   push(name: string, by: readonly KeyName[], layout?: SignatureLayout): Promise<PushedImage>
@@ -61,6 +63,11 @@ export async function createWorld(): Promise<World> {
       release: pem(pairs.release.publicKey),
       audit: pem(pairs.audit.publicKey),
       other: pem(pairs.other.publicKey),
+    },
+    signers: {
+      release: localSigner(pairs.release.privateKey),
+      audit: localSigner(pairs.audit.privateKey),
+      other: localSigner(pairs.other.privateKey),
     },
     clock,
     async push(name, by, layout = 'tag') {
