@@ -19,29 +19,10 @@ const LAYERS = [
 ]
 
 /** Packages that one of our files imports at most, because everybody else goes through that file. */
-const SINGLE_IMPORTER = [
-  're2js',
-  '@aws-sdk/client-kms',
-  '@hono/node-server',
-  '@sigstore/bundle',
-  '@sigstore/protobuf-specs',
-  '@sigstore/verify',
-  'esbuild',
-]
+const SINGLE_IMPORTER = ['re2js', '@aws-sdk/client-kms', '@hono/node-server', 'esbuild']
 
-/**
- * Packages that the engine may use, all of them neutral of runtimes but Sigstore's, which need Node's buffers and crypto and are loaded
- * only when a bundle is verified. `yaml` reads policies and is in no function.
- */
-const SHARED_PACKAGES = [
-  '@noble/hashes',
-  '@sigstore/bundle',
-  '@sigstore/protobuf-specs',
-  '@sigstore/verify',
-  'p-limit',
-  're2js',
-  'yaml',
-]
+/** Packages that the engine may use, all of them neutral of runtimes. `yaml` reads policies and is in no function. */
+const SHARED_PACKAGES = ['@noble/hashes', 'p-limit', 're2js', 'yaml']
 
 /** Other implementations of CEL, there to be measured beside ours. */
 const BENCH_ONLY = ['@marcbachmann/cel-js', '@bufbuild/cel']

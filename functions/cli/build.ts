@@ -2,7 +2,7 @@ import path from 'node:path'
 import { Command } from 'commander'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
-import { type BundleName, bundleFunctions, isKeyless } from './bundle.ts'
+import { type BundleName, bundleFunctions } from './bundle.ts'
 import { CEL_BUDGETS, type CelBundle, measureCelBundles } from './cel-bundle.ts'
 import { readDeployment } from './deployment.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
@@ -30,11 +30,6 @@ export function buildCommand(cli: Cli): Command {
 async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   const { deployment, policies, warnings } = await readDeployment(options.config)
   if (warnings.length > 0) io.err(`notes on ${policies}:\n${faultList(warnings)}`)
-  if (deployment.policies.some(({ attestors }) => attestors.some(isKeyless))) {
-    io.err(
-      'note: Workers do not verify keyless signatures yet and deny what needs them; Lambda does\n',
-    )
-  }
   const reports = await bundleFunctions({ deployment, outDir: options.out })
   const bundles: Measured[] = []
   // One after the other: two cold loads at once would measure each other.

@@ -43,6 +43,10 @@ const KMS_CLIENT = '@aws-sdk/client-kms'
 const VAULT_MODULE = './kms-vault.ts'
 /** As `signature/verify.ts` imports it. */
 const NOTARY_MODULE = './notary/image.ts'
+/** As `signature/check.ts` imports them. */
+const SIGSTORE_MODULES = ['./sigstore/check.ts', './sigstore/attestor.ts']
+/** As `signature/revocation/load.ts` imports it. */
+const REVOCATION_MODULE = './lookup.ts'
 /** What esbuild calls the virtual module. */
 const DEPLOYMENT_MODULE = 'countersign:deployment'
 /** Where stubs stand for modules that a deployment never asks for. */
@@ -78,11 +82,7 @@ async function bundle(
     metafile: true,
     write: false,
     logLevel: 'silent',
-    plugins: [
-      embed(deployment),
-      ...withoutSigstore(name, deployment),
-      ...(name === 'worker' ? [workerCrypto] : []),
-    ],
+    plugins: [embed(deployment)],
   })
   await rm(outdir, { recursive: true, force: true })
   await mkdir(outdir, { recursive: true })
@@ -115,10 +115,14 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
   if (!usesVault(deployment)) unneeded.set(VAULT_MODULE, 'Vault keys')
   if (!usesNotary(deployment)) unneeded.set(NOTARY_MODULE, 'notary attestors')
+  if (!looksUpRevocation(deployment)) unneeded.set(REVOCATION_MODULE, 'revocation')
+  if (!deployment.policies.some(({ attestors }) => attestors.some(usesSigstore))) {
+    for (const each of SIGSTORE_MODULES) unneeded.set(each, 'certificates, logs and timestamps')
+  }
   return unneeded
 }
 
-/** Puts the deployment in, and leaves out what nothing in it can ever ask for: the KMS client, Notary Project envelopes. */
+/** Puts the deployment in, and leaves out what nothing in it can ever ask for: the KMS client, Notary Project envelopes, Sigstore. */
 function embed(deployment: Deployment): Plugin {
   const unneeded = unneededModules(deployment)
   return {
@@ -144,32 +148,11 @@ function embed(deployment: Deployment): Plugin {
   }
 }
 
-/** Leaves the verification of bundles out where no policy needs it, and out of Workers, whose runtime lacks what its packages build on. */
-function withoutSigstore(name: BundleName, { policies }: Deployment): Plugin[] {
-  const isWorker = name === 'worker'
-  if (!isWorker && policies.some(({ attestors }) => attestors.some(isKeyless))) return []
-  const reason = isWorker
-    ? 'Workers do not verify keyless signatures yet, Lambda does'
-    : 'this bundle was built for a deployment without keyless attestors'
-  return [
-    {
-      name: 'without-sigstore',
-      setup({ onResolve, onLoad }) {
-        onResolve({ filter: /\/sigstore\/check\.ts$/ }, () => ({
-          path: 'sigstore',
-          namespace: 'without',
-        }))
-        onLoad({ filter: /^sigstore$/, namespace: 'without' }, () => ({
-          contents: `throw new Error(${JSON.stringify(reason)})`,
-          loader: 'js',
-        }))
-      },
-    },
-  ]
+/** True for an attestor that is more than a key: one with certificates, or whose signatures somebody has to have witnessed. */
+function usesSigstore(attestor: Attestor): boolean {
+  const { kind } = attestor
+  return kind === 'cosign-key' ? attestor.trust !== undefined : kind !== 'notary'
 }
-
-/** True for an attestor of identities. */
-export const isKeyless = ({ kind }: Attestor): boolean => kind === 'cosign-keyless'
 
 /** True when the sealing key or an attestor of any policy lives in AWS KMS. */
 export function usesKms(deployment: Deployment): boolean {
@@ -195,16 +178,10 @@ function usesNotary({ policies }: Deployment): boolean {
   return policies.some(({ attestors }) => attestors.some(({ kind }) => kind === 'notary'))
 }
 
-/** Puts `worker-crypto.ts` in the place of `node:crypto`, for whatever a dependency of a Worker does with it. */
-export const workerCrypto: Plugin = {
-  name: 'worker-crypto',
-  setup({ onResolve }) {
-    onResolve({ filter: /^(node:)?crypto$/ }, ({ importer }) =>
-      path.basename(importer) === 'worker-crypto.ts'
-        ? { path: 'node:crypto', external: true }
-        : { path: path.join(ROOT, 'functions', 'worker-crypto.ts') },
-    )
-  },
+function looksUpRevocation({ policies }: Deployment): boolean {
+  return policies.some(({ attestors }) =>
+    attestors.some((attestor) => attestor.kind === 'notary' && attestor.revocation !== undefined),
+  )
 }
 
 function measure({ outputs }: Metafile): Omit<BundleReport, 'name' | 'entry'> {

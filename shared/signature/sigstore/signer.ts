@@ -35,7 +35,7 @@ export async function partyOf(signer: SigstoreSigner, evidence: Evidence): Promi
     throw new Refusal('bundle was signed with a key, expected the certificate of an identity')
   }
   const { der, spki } = certificate
-  const key = await fitKeyOf(spki)
+  const key = await keyOf(spki).catch(refuseUnfitKey)
   // Whoever signed with the pinned certificate's key may have logged the one or the other.
   const verifiers = pinned === undefined ? [der] : [der, spki]
   const isKeyAlone = 'certificate' in signer && signer.certificate.anchors.length === 0
@@ -43,13 +43,9 @@ export async function partyOf(signer: SigstoreSigner, evidence: Evidence): Promi
 }
 
 /** A key outside the table is a fault of the configuration in a policy, but in a certificate it is the signer's. */
-async function fitKeyOf(spki: Bytes): Promise<VerifyingKey> {
-  try {
-    return await keyOf(spki)
-  } catch (thrown) {
-    if (!(thrown instanceof AdmissionError) || thrown.code !== 'KEY_INVALID') throw thrown
-    throw new Refusal(`certificate: ${thrown.message}`)
-  }
+function refuseUnfitKey(thrown: unknown): never {
+  if (!(thrown instanceof AdmissionError) || thrown.code !== 'KEY_INVALID') throw thrown
+  throw new Refusal(`certificate: ${thrown.message}`)
 }
 
 /** What a certificate is judged by. */
@@ -74,7 +70,7 @@ export async function judge({ key, certificate }: Party, judgement: Judgement): 
   if (!times.every((at) => areValidAt([certificate], at))) {
     throw new Refusal('certificate was not valid when the signature was made')
   }
-  const chain = await trustedChain(certificate, judgement)
+  const chain = await trustedChain(certificate, judgement).catch(refuseUnfitKey)
   if (typeof chain === 'string') throw new Refusal(`certificate is not trusted: ${chain}`)
   const [, issuer = certificate] = chain
   const { certificateLogs, thresholds } = trust

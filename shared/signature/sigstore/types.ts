@@ -1,7 +1,7 @@
 import type { Bytes } from '../../bytes.ts'
 import type { AdmissionError } from '../../errors.ts'
 import type { VerifyingKey } from '../key.ts'
-import type { HashAlgorithm } from '../types.ts'
+import type { CheckStep, HashAlgorithm } from '../types.ts'
 import type { Certificate } from '../x509/certificate.ts'
 import type { IdentityMatcher } from './identity.ts'
 
@@ -64,7 +64,7 @@ export type Artifact =
     }
 
 /** A verdict is a value. `rejected`: we know, no. `inconclusive`: we could not tell. */
-export type BundleVerdict =
+export type BundleVerdict = (
   | {
       status: 'verified'
       /** The name and issuer of the certificate, or the fingerprint of the key. */
@@ -76,3 +76,7 @@ export type BundleVerdict =
     }
   | { status: 'rejected'; reason: string }
   | { status: 'inconclusive'; error: AdmissionError }
+) & {
+  /** Every check in the order they were made: all but the last one passed, unless it is verified. */
+  checks?: readonly CheckStep[]
+}

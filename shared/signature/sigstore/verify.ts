@@ -2,7 +2,7 @@ import { type Bytes, equal, toHex } from '../../bytes.ts'
 import { AdmissionError, toAdmissionError } from '../../errors.ts'
 import { isContentFault, type LayerEvidence, type SignedContent } from '../content.ts'
 import { HASHES } from '../key.ts'
-import type { HashAlgorithm } from '../types.ts'
+import type { CheckStep, HashAlgorithm } from '../types.ts'
 import { isWithin } from './authority.ts'
 import { type Bundle, type Evidence, readBundle } from './bundle.ts'
 import { readLayerEvidence } from './layer.ts'
@@ -31,11 +31,12 @@ export function verifyBundle(
   json: Uint8Array,
   { artifact, ...wanted }: Expectation & { artifact: Artifact },
 ): Promise<BundleVerdict> {
-  return verdictOf(async () => {
+  return verdictOf(async (passed) => {
     const bundle = readBundle(json, { entries: readsEntries(wanted.trust) })
     const party = await partyOf(wanted.signer, bundle)
     const logged = await verifyContent(bundle, party, artifact)
-    const verdict = await witnessed(bundle, party, { logged, stamped: logged.signature, ...wanted })
+    const sighting = { logged, stamped: logged.signature, passed, ...wanted }
+    const verdict = await witnessed(bundle, party, sighting)
     return 'envelope' in bundle.content
       ? { ...verdict, statement: bundle.content.envelope.payload }
       : verdict
@@ -48,7 +49,7 @@ export function verifyLayer(
   layer: LayerEvidence,
   wanted: Expectation,
 ): Promise<BundleVerdict> {
-  return verdictOf(async () => {
+  return verdictOf(async (passed) => {
     const { message, signature, statement } = content
     const evidence = readLayerEvidence(layer, {
       certificate: !('key' in wanted.signer),
@@ -62,22 +63,39 @@ export function verifyLayer(
       messageDigest: (algorithm) => hash(algorithm, message),
       ...(statement && { payloadDigest: (algorithm) => hash(algorithm, statement) }),
     }
-    const verdict = await witnessed(evidence, party, { logged, stamped: layer.stamped, ...wanted })
+    const sighting = { logged, stamped: layer.stamped, passed, ...wanted }
+    const verdict = await witnessed(evidence, party, sighting)
     return { ...verdict, ...(statement && { statement }) }
   })
 }
 
-async function verdictOf(verify: () => Promise<BundleVerdict>): Promise<BundleVerdict> {
+/** What is checked, in this order. */
+const CHECKS = ['signature', 'log', 'time', 'certificate'] as const
+
+/** Notes that a check has passed, with what it found. */
+type Passed = (check: (typeof CHECKS)[number], detail: string) => void
+
+async function verdictOf(
+  verify: (passed: Passed) => Promise<BundleVerdict>,
+): Promise<BundleVerdict> {
+  const checks: CheckStep[] = []
+  const failing = (detail: string) => {
+    const check = CHECKS[checks.length] ?? 'certificate'
+    return { checks: [...checks, { check, passed: false, detail }] }
+  }
   try {
-    return await verify()
+    const verdict = await verify((check, detail) => checks.push({ check, passed: true, detail }))
+    return { ...verdict, checks }
   } catch (thrown) {
-    if (thrown instanceof Refusal) return { status: 'rejected', reason: thrown.message }
+    if (thrown instanceof Refusal) {
+      return { status: 'rejected', reason: thrown.message, ...failing(thrown.message) }
+    }
     const error = toAdmissionError(thrown, 'verifying a Sigstore signature')
     // Keys of the policy were imported when it was loaded: this one was published.
     const isPublished = isContentFault(error) || error.code === 'KEY_INVALID'
     return isPublished
-      ? { status: 'rejected', reason: error.message }
-      : { status: 'inconclusive', error }
+      ? { status: 'rejected', reason: error.message, ...failing(error.message) }
+      : { status: 'inconclusive', error, ...failing(error.message) }
   }
 }
 
@@ -165,6 +183,7 @@ interface Sighting extends Expectation {
   logged: Logged
   /** What timestamps have to be over. */
   stamped: Bytes
+  passed: Passed
 }
 
 /** Verifies log entries, timestamps and the signer's certificate. Throws `Refusal`. */
@@ -173,15 +192,17 @@ async function witnessed(
   party: Party,
   sighting: Sighting,
 ): Promise<BundleVerdict & { status: 'verified' }> {
-  const { signer, trust } = sighting
+  const { signer, trust, passed } = sighting
+  passed('signature', `signature verifies under the ${party.key.name} key`)
   const seen = await verifyLogs(evidence, sighting)
+  const logs = seen.map(({ log }) => log.name ?? toHex(log.id))
+  passed('log', logs.length === 0 ? 'no log is asked for' : `entry in ${logs.join(', ')}`)
   const times = await verifyTimes(evidence, party, seen, sighting)
+  passed('time', times.map((at) => new Date(at).toISOString()).join(', '))
   const brought = evidence.intermediates
-  return {
-    status: 'verified',
-    signer: await judge(party, { signer, times, trust, brought }),
-    times,
-  }
+  const name = await judge(party, { signer, times, trust, brought })
+  passed('certificate', party.certificate === undefined ? 'the key is all that counts' : name)
+  return { status: 'verified', signer: name, times }
 }
 
 interface Seen {
