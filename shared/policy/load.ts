@@ -3,6 +3,7 @@ import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
 import { resolveKeyReference, type VaultSettings } from '../signature/kms-reference.ts'
 import { createNotaryAttestor } from '../signature/notary/attestor.ts'
+import type { RevocationMode } from '../signature/revocation/types.ts'
 import type { Attestor } from '../signature/types.ts'
 import { assemble } from './assemble.ts'
 import { addAttestorNotes } from './attestor-notes.ts'
@@ -20,6 +21,7 @@ import {
 } from './documents.ts'
 import { addNote, addNotes } from './notes.ts'
 import { signaturePredicates } from './predicates.ts'
+import { addRevocationNotes, notaryRevocation } from './revocation.ts'
 import {
   nameOf,
   POLICY_GROUP,
@@ -61,6 +63,8 @@ export interface LoadOptions {
    * names another root must not load.
    */
   tufRootHash?: (mirror: string | undefined) => string | undefined
+  /** How notary attestors look up revocation where a policy does not say; `skip` unless given. */
+  notaryRevocation?: RevocationMode
 }
 
 /** Part of every policy hash: raised when the same document may mean something else than before. */
@@ -78,6 +82,12 @@ export async function loadPolicies(
   const loading = new Loading(options)
   for (const file of files) await loading.file(file)
   return loading.result()
+}
+
+/** What annotations of a policy say for all of its attestors. */
+interface AnnotatedFields {
+  predicateTypes: readonly string[]
+  revocation: RevocationMode
 }
 
 class Loading {
@@ -152,7 +162,10 @@ class Loading {
     if (document === undefined) return undefined
     this.#checkCredentials(document.spec, specPath, faults)
     const types = signaturePredicates(value, path, faults)
-    const attestors = await this.#attestors(document.spec, specPath, types, faults)
+    const { notaryRevocation: common = 'skip' } = this.#options
+    const revocation = notaryRevocation(value, path, faults) ?? common
+    const shared = { predicateTypes: types, revocation }
+    const attestors = await this.#attestors(document.spec, specPath, shared, faults)
     if (faults.count > 0) return undefined
     if (document.spec.evaluation?.admission?.enabled === false) {
       addNote(
@@ -164,6 +177,7 @@ class Loading {
     }
     addNotes(document.spec, specPath, notes)
     addAttestorNotes(document.spec, specPath, notes)
+    if (revocation === 'skip') addRevocationNotes(document.spec, specPath, notes)
     const hash = await this.#hash(document, attestors)
     return assemble(document, { source, hash, attestors, compiled, specPath })
   }
@@ -186,14 +200,14 @@ class Loading {
   async #attestors(
     spec: PolicySpec,
     path: Path,
-    predicateTypes: readonly string[],
+    shared: AnnotatedFields,
     faults: Faults,
   ): Promise<Attestor[]> {
     const attestors: Attestor[] = []
     for (const [index, fields] of spec.attestors.entries()) {
       this.#checkPullSecrets(fields, [...path, 'attestors', index], faults)
       try {
-        attestors.push(await this.#attestor(fields, predicateTypes))
+        attestors.push(await this.#attestor(fields, shared))
       } catch (error) {
         if (!(error instanceof AdmissionError)) throw error
         const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
@@ -204,8 +218,13 @@ class Loading {
     return attestors
   }
 
-  async #attestor(fields: AttestorFields, predicateTypes: readonly string[]): Promise<Attestor> {
-    if ('notary' in fields) return createNotaryAttestor({ name: fields.name, ...fields.notary })
+  async #attestor(
+    fields: AttestorFields,
+    { predicateTypes, revocation }: AnnotatedFields,
+  ): Promise<Attestor> {
+    if ('notary' in fields) {
+      return createNotaryAttestor({ name: fields.name, ...fields.notary, revocation })
+    }
     const kms = fields.cosign.key?.kms
     if (kms !== undefined) this.#resolveKey(kms)
     return cosignAttestor(fields, predicateTypes, this.#options)

@@ -16,14 +16,6 @@ export function addNotes(spec: PolicySpec, path: Path, notes: Faults): void {
       'only Pods are covered so far: Kyverno would generate the policy for their controllers as well; write autogen.podControllers.controllers: [] if Pods are enough',
     )
   }
-  for (const [index, attestor] of spec.attestors.entries()) {
-    if (!('notary' in attestor)) continue
-    addNote(
-      notes,
-      [...path, 'attestors', index, 'notary'],
-      'whether certificates are revoked is not looked up: Kyverno asks OCSP responders and CRLs on every verification',
-    )
-  }
   if (isEnforced(spec) && covers(spec, 'pods') && !covers(spec, 'pods/ephemeralcontainers')) {
     addNote(
       notes,

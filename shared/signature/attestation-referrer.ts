@@ -13,6 +13,7 @@ import {
 } from './content.ts'
 import { type Checked, examineLayout, type Layout } from './examine.ts'
 import { notaryLayout } from './notary/image.ts'
+import type { RevocationLoader } from './revocation/load.ts'
 import type { AttestationVerification, NotaryAttestor, VerifiedPayload } from './types.ts'
 
 /** What some registries put for `artifactType` when the writer gave none. */
@@ -23,6 +24,8 @@ export interface ReferrerSources {
   registry: RegistrySession
   /** Epoch milliseconds. */
   now: number
+  /** Whom attestors ask that look up revocation. */
+  revocation: RevocationLoader | undefined
 }
 
 /** A referrer of the image: what a signature has to be about, and the one blob it has. */
@@ -41,7 +44,7 @@ export async function examineReferrers(
   subject: Subject,
   artifactType: string,
   attestor: NotaryAttestor,
-  { registry, now }: ReferrerSources,
+  { registry, now, revocation }: ReferrerSources,
 ): Promise<AttestationVerification> {
   const others = new Set<string>()
   const payloads = new Map<number, VerifiedPayload>()
@@ -52,7 +55,13 @@ export async function examineReferrers(
     find: () => findReferrers(subject, artifactType, registry, others),
     async check({ rank, artifact, layer }) {
       const about = { repository: subject.repository, digest: artifact.digest }
-      const signatures = notaryLayout(attestor, { artifact, subject: about, registry, now })
+      const signatures = notaryLayout(attestor, {
+        artifact,
+        subject: about,
+        registry,
+        now,
+        revocation,
+      })
       const checked = toChecked(await examineLayout(signatures, false))
       if (checked.kind !== 'yes') return checked
       const bytes = await registry.blob(subject.repository, layer, MAX_BLOB_BYTES)

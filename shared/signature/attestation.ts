@@ -5,6 +5,7 @@ import type { Repository, ResolvedImage } from '../registry/types.ts'
 import { AttestationCache } from './attestation-cache.ts'
 import { createCheck, type KeySources } from './check.ts'
 import { storeOf } from './content.ts'
+import type { RevocationLoader } from './revocation/load.ts'
 import { sourceSession, subjectOf } from './source.ts'
 import type {
   Attestation,
@@ -20,6 +21,9 @@ export type AttestationVerifier = Pick<
   'verifyAttestation' | 'recallAttestation' | 'readPayload'
 >
 
+/** Where keys, trust and what is known about revocation come from. */
+type Sources = Omit<KeySources, 'signal'> & { revocation: RevocationLoader | undefined }
+
 /** What upstream says of the two pairings it has no verification for (image-validating-policy.md 2.5). */
 export const NOTARY_NEEDS_REFERRER =
   'notary verifier only supports oci 1.1 referrers as attestations'
@@ -29,7 +33,7 @@ const COSIGN_NEEDS_IN_TOTO = 'cosign verifier only supports intoto referrers as 
  * Who attested what about an image. Verdicts with their payloads are kept as those about signatures are; how to look for attestations is
  * loaded when a policy asks for the first.
  */
-export function attestationVerifier(sources: Omit<KeySources, 'signal'>): AttestationVerifier {
+export function attestationVerifier(sources: Sources): AttestationVerifier {
   const { now } = sources
   const verdicts = new AttestationCache()
   return {
@@ -95,7 +99,7 @@ async function examine(
   attestation: Attestation,
   attestor: Attestor,
   { registry, signal }: VerificationContext,
-  sources: Omit<KeySources, 'signal'>,
+  sources: Sources,
 ): Promise<AttestationVerification> {
   // A copy made before the first await.
   const { repository, descriptor } = image
@@ -110,6 +114,7 @@ async function examine(
     return examineReferrers(subject, attestation.referrer, attestor, {
       registry,
       now: sources.now(),
+      revocation: sources.revocation,
     })
   }
   if (attestor.kind === 'notary') {

@@ -12,6 +12,8 @@ import { examineLayout, type LayoutResult } from './examine.ts'
 import { type Finder, FoundOnce } from './found.ts'
 import type { VerifyingKey } from './key.ts'
 import type { KmsKeys } from './kms.ts'
+import { type RevocationLoader, revocationLoader } from './revocation/load.ts'
+import type { RevocationOptions } from './revocation/lookup.ts'
 import type { SigstoreMaterial } from './sigstore/attestor.ts'
 import { sourceSession, subjectOf } from './source.ts'
 import { SIGN_PREDICATE } from './statement.ts'
@@ -30,6 +32,8 @@ export interface VerifierOptions {
   kms: KmsKeys
   /** Settled verdicts of this isolate. */
   cache?: Cache<Verification>
+  /** Whom notary attestors ask that look up revocation. Without it they cannot tell. */
+  revocation?: Pick<RevocationOptions, 'fetch' | 'allowedHosts'>
   /** Look at every signature even after one verified: for people who want to know which signature said what. */
   thorough?: boolean
 }
@@ -44,8 +48,9 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const keys = new Cache<VerifyingKey>()
   const trusts = new Cache<SigstoreMaterial>()
   const found = new FoundOnce()
+  const revocation = options.revocation && revocationLoader({ now, ...options.revocation })
   return {
-    ...attestationVerifier({ keys, trusts, kms, now }),
+    ...attestationVerifier({ keys, trusts, kms, now, revocation }),
     get kmsCalls() {
       return kms.calls
     },
@@ -61,7 +66,12 @@ export function createVerifier(options: VerifierOptions): Verifier {
       if (known !== undefined) return known
       const examined =
         attestor.kind === 'notary'
-          ? examineNotary(image.descriptor, subject, registry, { attestor, now: now(), thorough })
+          ? examineNotary(image.descriptor, subject, registry, {
+              attestor,
+              now: now(),
+              thorough,
+              revocation,
+            })
           : examineCosign(subject, attestor, {
               found: found.of(sourceSession(registry, attestor)),
               check: createCheck(attestor, { keys, trusts, kms, now, signal }),
@@ -142,18 +152,25 @@ async function examineCosign(
   return conclude(about, results, where)
 }
 
+interface NotaryExamination {
+  attestor: NotaryAttestor
+  now: number
+  thorough: boolean
+  revocation: RevocationLoader | undefined
+}
+
 /** Envelopes, certificates and timestamps are a module of their own that a deployment without such an attestor never loads. */
 async function examineNotary(
   descriptor: Descriptor,
   subject: Subject,
   registry: RegistrySession,
-  { attestor, now, thorough }: { attestor: NotaryAttestor; now: number; thorough: boolean },
+  { attestor, now, thorough, revocation }: NotaryExamination,
 ): Promise<Verification> {
   demandSha256(subject.digest)
   const { mediaType, size } = descriptor
   const artifact = { mediaType, digest: subject.digest, size }
   const { notaryLayout } = await import('./notary/image.ts')
-  const layout = notaryLayout(attestor, { artifact, subject, registry, now })
+  const layout = notaryLayout(attestor, { artifact, subject, registry, now, revocation })
   const result = await examineLayout(layout, thorough)
   return conclude(subject, [result], 'no Notary Project signature among its referrers')
 }

@@ -1,5 +1,5 @@
 import type { CallContext } from '../../registry/fetch.ts'
-import type { RevocationOptions } from './source.ts'
+import type { RevocationOptions } from './lookup.ts'
 import type { RevocationSource } from './types.ts'
 
 /** Gives a review its source. */
@@ -9,7 +9,7 @@ export type RevocationLoader = (review: CallContext) => Promise<RevocationSource
 export function revocationLoader(options: RevocationOptions): RevocationLoader {
   let sourceFor: ((review: CallContext) => RevocationSource) | undefined
   return async (review) => {
-    const { createRevocation } = await import('./source.ts')
+    const { createRevocation } = await import('./lookup.ts')
     // Reviews that got here together share the one that was first, and with it the answers.
     sourceFor ??= createRevocation(options)
     return sourceFor(review)

@@ -11,7 +11,7 @@ import {
 import type { FetchPort } from '#shared/ports.ts'
 import type { CallContext } from '#shared/registry/fetch.ts'
 import { revocationLoader } from '#shared/signature/revocation/load.ts'
-import { createRevocation } from '#shared/signature/revocation/source.ts'
+import { createRevocation } from '#shared/signature/revocation/lookup.ts'
 import type { RevocationStatus } from '#shared/signature/revocation/types.ts'
 import { parseCertificate } from '#shared/signature/x509/certificate.ts'
 import {
