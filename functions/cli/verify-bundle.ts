@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { readText } from '#functions/files.ts'
 import { verifyDigest } from '#functions/local/kms-digest.ts'
+import { publicGoodSeed } from '#functions/trust/seed.ts'
 import { type Bytes, fromHex } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { MAX_BLOB_BYTES, MAX_TRUSTED_ROOT_BYTES } from '#shared/limits.ts'
@@ -34,7 +35,10 @@ export function verifyBundleCommand(cli: Cli): Command {
     .option('--certificate-identity <name>', "the whole of one of the certificate's names")
     .option('--certificate-oidc-issuer <url>', 'the whole issuer of the identity token')
     .option('--key <file>', 'a PEM public key instead of an identity')
-    .option('--trusted-root <file>', 'the trusted root (default: $COUNTERSIGN_TRUSTED_ROOT)')
+    .option(
+      '--trusted-root <file>',
+      "the trusted root (default: $COUNTERSIGN_TRUSTED_ROOT, then Sigstore's public-good instance)",
+    )
     .addHelpText('after', HELP)
     .action(
       cli.action('verify-bundle', (artifact: string, options: VerifyBundleOptions) =>
@@ -46,13 +50,10 @@ export function verifyBundleCommand(cli: Cli): Command {
 async function verify(io: Io, named: string, options: VerifyBundleOptions): Promise<ExitCode> {
   const signer = await signerOf(options)
   const rootFile = options.trustedRoot ?? io.env.COUNTERSIGN_TRUSTED_ROOT
-  if (!rootFile) {
-    throw new AdmissionError(
-      'CONFIG_INVALID',
-      'no trusted root is built in: give --trusted-root or set COUNTERSIGN_TRUSTED_ROOT',
-    )
-  }
-  const trust = await loadTrustedRoot(await readBytes(rootFile, MAX_TRUSTED_ROOT_BYTES))
+  const root = rootFile
+    ? await readBytes(rootFile, MAX_TRUSTED_ROOT_BYTES)
+    : publicGoodSeed().trustedRoot
+  const trust = await loadTrustedRoot(root)
   const bundle = await readBytes(options.bundle, MAX_BLOB_BYTES)
   const artifact = await artifactOf(named)
   const verdict = await verifyBundle(bundle, { artifact, trust, signer, now: Date.now() })
@@ -132,8 +133,8 @@ async function readBytes(file: string, maxBytes: number): Promise<Bytes> {
 }
 
 const HELP = `
-No trusted root is built in and nothing is downloaded: name one with --trusted-root or in
-$COUNTERSIGN_TRUSTED_ROOT. How many log entries, times and certificate logs a signature needs is the
+Nothing is downloaded: without --trusted-root or $COUNTERSIGN_TRUSTED_ROOT it is the public-good
+instance as it was when this program was made; \`countersign trust\` writes the current one. How many log entries, times and certificate logs a signature needs is the
 trusted root's to say, one of each kind it names.
 
 Exit codes: 0 verified, 1 not verified or could not be told, 2 bad input. Reasons go to stderr.

@@ -1,17 +1,21 @@
 import { Command } from 'commander'
-import { loadPolicyFolder, readText } from '#functions/files.ts'
+import type { Config } from '#functions/config.ts'
+import { loadPolicyFolder, readConfig, readText } from '#functions/files.ts'
+import { loadTrust, type TrustStore } from '#functions/trust/store.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { parseReference } from '#shared/image/reference.ts'
+import type { LoadOptions } from '#shared/policy/load.ts'
 import { createCosignKeyAttestor } from '#shared/signature/attestor.ts'
 import { type KmsSettings, resolveKeyReference } from '#shared/signature/kms-reference.ts'
 import type { Attestor } from '#shared/signature/types.ts'
 import { readDockerLogins } from './docker-config.ts'
 import { examineImage, type Findings, type NamedAttestor } from './examine.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
-import { formatOption, print } from './output.ts'
+import { faultList, formatOption, print } from './output.ts'
 
 interface VerifyOptions {
   policy?: string
+  config?: string
   key?: string
   attestor?: string
   any?: true
@@ -34,6 +38,10 @@ export function verifyCommand(cli: Cli): Command {
       '--key <file|reference>',
       'one key instead: a PEM public key, or a key in AWS KMS (awskms://…) or Vault (hashivault://name)',
     )
+    .option(
+      '--config <file>',
+      'the config whose trusted roots and key services are used (default: the public-good root only)',
+    )
     .option('--attestor <name>', 'ask only the attestor of this name')
     .option('--any', 'one attestor that verifies is enough; without it all of them have to')
     .option('--plain-http', 'talk to the registry without TLS')
@@ -53,14 +61,15 @@ export function verifyCommand(cli: Cli): Command {
 
 async function verify(io: Io, image: string, options: VerifyOptions): Promise<ExitCode> {
   const reference = parseReference(image)
-  const kms = kmsSettings(options, io.env)
-  const attestors = await chosenAttestors(options, kms)
+  const settings = await settingsOf(options, io.env)
+  const attestors = await chosenAttestors(options, settings)
+  io.err(faultList(settings.notes()))
   const { credentials, notes } = await readDockerLogins(io.env)
   for (const note of notes) io.err(`countersign verify: ${note}\n`)
   const findings = await examineImage(reference, attestors, {
     credentials,
     plainHttp: options.plainHttp === true,
-    kmsSettings: kms,
+    kmsSettings: settings.kms,
     env: io.env,
     any: options.any === true,
     signal: io.signal,
@@ -69,13 +78,32 @@ async function verify(io: Io, image: string, options: VerifyOptions): Promise<Ex
   return findings.verdict === 'verified' ? 0 : 1
 }
 
-function kmsSettings(options: VerifyOptions, env: Io['env']): KmsSettings {
-  const region = options.region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION
-  const address = options.vaultAddress ?? env.VAULT_ADDR
+/** What the command line and the config, if one was named, say about keys and trusted roots; the command line comes first. */
+interface Settings {
+  kms: KmsSettings
+  /** For the loader of policies. */
+  policies: LoadOptions
+  notes: TrustStore['notes']
+}
+
+async function settingsOf(options: VerifyOptions, env: Io['env']): Promise<Settings> {
+  if (options.config === undefined) {
+    const trust = await loadTrust([], '', Date.now())
+    return { kms: kmsSettings(options, env), policies: trust.options, notes: trust.notes }
+  }
+  const { config, trust, policyOptions } = await readConfig(options.config)
+  const kms = { ...config.kms, ...kmsSettings(options, env, config.kms) }
+  return { kms, policies: policyOptions, notes: trust.notes }
+}
+
+function kmsSettings(options: VerifyOptions, env: Io['env'], config?: Config['kms']): KmsSettings {
+  const region = options.region ?? config?.region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION
+  const address = options.vaultAddress ?? (config?.vault ? undefined : env.VAULT_ADDR)
   const mount = options.vaultMount
   const namespace = options.vaultNamespace ?? env.VAULT_NAMESPACE
   const vault = address === undefined ? undefined : { address, ...defined({ mount, namespace }) }
-  return { endpoints: options.kmsEndpoint ?? [], ...defined({ region, vault }) }
+  const endpoints = options.kmsEndpoint ?? config?.endpoints ?? []
+  return { endpoints, ...defined({ region, vault }) }
 }
 
 /** Its members that are set. */
@@ -87,14 +115,14 @@ function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], 
 
 async function chosenAttestors(
   options: VerifyOptions,
-  kms: KmsSettings,
+  settings: Settings,
 ): Promise<readonly NamedAttestor[]> {
   const { policy, key, attestor: wanted } = options
   if ((policy === undefined) === (key === undefined)) {
     throw new AdmissionError('CONFIG_INVALID', 'give either --policy or --key')
   }
-  if (policy === undefined) return [{ attestor: await attestorOfKey(key ?? '', kms) }]
-  const all = await attestorsOfPolicies(policy, kms)
+  if (policy === undefined) return [{ attestor: await attestorOfKey(key ?? '', settings.kms) }]
+  const all = await attestorsOfPolicies(policy, settings)
   const chosen = all.filter(({ attestor }) => wanted === undefined || attestor.name === wanted)
   if (chosen.length > 0) return chosen
   const names = all.map(({ attestor }) => attestor.name).join(', ') || 'none'
@@ -112,8 +140,12 @@ async function attestorOfKey(key: string, kms: KmsSettings): Promise<Attestor> {
   return createCosignKeyAttestor({ name: 'key', data: text })
 }
 
-async function attestorsOfPolicies(where: string, kms: KmsSettings): Promise<NamedAttestor[]> {
+async function attestorsOfPolicies(
+  where: string,
+  { kms, policies: options }: Settings,
+): Promise<NamedAttestor[]> {
   const { policies } = await loadPolicyFolder(where, {
+    ...options,
     kmsEndpoints: kms.endpoints ?? [],
     ...defined({ kmsRegion: kms.region, kmsVault: kms.vault }),
   })
@@ -141,10 +173,11 @@ function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Fin
 
 const HELP = `
 Exit codes: 0 verified, 1 not verified or could not be told, 2 bad input. Registry logins come from
-$DOCKER_CONFIG/config.json or ~/.docker/config.json.
+$DOCKER_CONFIG/config.json or ~/.docker/config.json. Policies that name no trusted root use Sigstore's
+public-good instance, as it came with this program or as the config's trust list has it.
 
 Examples:
-  $ countersign verify registry.example.com/shop/api:1.4.2 --policy infra/policies
+  $ countersign verify registry.example.com/shop/api:1.4.2 --policy infra/policies --config infra/countersign.yaml
   $ countersign verify registry.example.com/shop/api:1.4.2 --key cosign.pub
   $ countersign verify registry.example.com/shop/api:1.4.2 --key awskms:///alias/release --region eu-central-1
   $ VAULT_TOKEN=… countersign verify registry.example.com/shop/api:1.4.2 --key hashivault://release --vault-address https://vault.example.com:8200

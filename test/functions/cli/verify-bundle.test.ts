@@ -142,15 +142,15 @@ describe('verify-bundle exits with 1 and says why', () => {
   })
 })
 
-describe('verify-bundle exits with 2', () => {
-  test('without a trusted root', async () => {
-    const { code, err } = await run('message.json', IDENTITY, 'artifact', [])
-    expect({ code, err }).toEqual({
-      code: 2,
-      err: 'countersign verify-bundle: no trusted root is built in: give --trusted-root or set COUNTERSIGN_TRUSTED_ROOT\n',
-    })
+test('verify-bundle asks the public-good instance when no trusted root is named', async () => {
+  const { code, err } = await run('message.json', IDENTITY, 'artifact', [])
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: expect.stringMatching(/^countersign verify-bundle: rejected: /),
   })
+})
 
+describe('verify-bundle exits with 2', () => {
   test('for what is no trusted root', async () => {
     const { code, err } = await run('message.json', IDENTITY, 'artifact', ['broken.json'])
     expect(code).toBe(2)
