@@ -60,6 +60,25 @@ describe('FactSet', () => {
   })
 
   test.each([
+    { name: 'the attestation', attestation: 'slsa', known: true },
+    { name: 'another attestation', attestation: 'sbom', known: false },
+    { name: 'no attestation', attestation: undefined, known: false },
+  ])('knows a fact about an attestation by $name: $known', ({ attestation, known }) => {
+    const fact: Fact = {
+      ...FACT,
+      function: 'verifyAttestationSignatures',
+      attestation: 'slsa',
+      payload: { digest: DIGEST, size: 1 },
+    }
+    const facts = FactSet.of({ policies: [], facts: [FACT, fact] })
+    const found = facts.find('hash', 'verifyAttestationSignatures', IMAGE, 'key', attestation)
+    expect(found).toEqual(known ? fact : undefined)
+    expect(facts.find('hash', 'verifyImageSignatures', IMAGE, 'key', attestation)).toEqual(
+      attestation === undefined ? FACT : undefined,
+    )
+  })
+
+  test.each([
     { policy: 'release', hash: 'hash', covered: true },
     { policy: 'release', hash: 'hash2', covered: false },
     { policy: 'other', hash: 'hash', covered: false },

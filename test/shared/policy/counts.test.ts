@@ -3,6 +3,9 @@ import { moreNeverHurts } from '#shared/policy/counts.ts'
 import { compiledPolicy, keyAttestor } from './documents.ts'
 
 const V = 'verifyImageSignatures(images.containers[0], [attestors.release, attestors.audit])'
+const A =
+  'verifyAttestationSignatures(images.containers[0], attestations.slsa, [attestors.release, attestors.audit])'
+const P = 'extractPayload(images.containers[0], attestations.slsa)'
 const I = 'verifyImageSignatures(i, [attestors.release, attestors.audit])'
 
 async function verdict(
@@ -11,6 +14,7 @@ async function verdict(
 ): Promise<boolean> {
   const policy = await compiledPolicy({
     attestors: [keyAttestor('release'), keyAttestor('audit')],
+    attestations: [{ name: 'slsa', intoto: { type: 'slsaprovenance1' } }],
     variables: Object.entries(variables).map(([name, expression]) => ({ name, expression })),
     validations: expressions.map((expression) => ({ expression })),
   })
@@ -38,6 +42,13 @@ describe('more signatures never turn a pass into anything else', () => {
     `cel.bind(n, ${V}, n > 0 && n > 1)`,
     `!object.spec.containers.exists(c, has(c.securityContext)) && ${V} > 0`,
     `object.spec.containers.size() == 1`,
+    `${A} > 0`,
+    `${V} > 0 && ${A} > 1`,
+    `${V} + ${A} > 2`,
+    // Its value has nothing to do with counts: while an attestation is not known it is an error.
+    `${A} > 0 && ${P}.predicate.runs == 3`,
+    `${A} > 0 && !(${P}.predicate.runs < 3)`,
+    `${P}.predicate.runs == 3 ? ${A} > 0 : ${A} > 1`,
   ])('%s', async (expression) => {
     expect(await verdict([expression])).toBe(true)
   })
@@ -69,6 +80,11 @@ describe('more signatures may, or nobody knows', () => {
     `${V} * -1 > -2`,
     `${V} > ${V}`,
     `${V} in [1]`,
+    `${A} == 0`,
+    `!(${A} > 0)`,
+    `${V} > ${A}`,
+    `${A} > ${P}.predicate.runs && ${A} < 2`,
+    `extractPayload(string(${A}), attestations.slsa).predicate.runs == 3`,
     `${V} > 0 ? false : true`,
     `[true, false, true][${V}]`,
     `{1: true}[${V}]`,
