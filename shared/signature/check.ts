@@ -7,7 +7,7 @@ import type { KmsKeys } from './kms.ts'
 import { publicKeyFromPem } from './pem.ts'
 import type { SigstoreMaterial } from './sigstore/attestor.ts'
 import type { SigstoreSigner } from './sigstore/types.ts'
-import type { CosignAttestor, CosignKeyAttestor, HashAlgorithm } from './types.ts'
+import type { CheckStep, CosignAttestor, CosignKeyAttestor, HashAlgorithm } from './types.ts'
 
 /** Finds out whether the attestor made a signature. Never rejects. */
 export type Check = (content: SignedContent) => Promise<Checked>
@@ -52,32 +52,22 @@ async function checkByKey(
 ): Promise<Checked> {
   const { key: source, hash, hashAlgorithm, trust } = attestor
   const { kms, signal } = sources
-  const reference = 'kms' in source ? source.kms : undefined
   const key =
     'kms' in source
       ? await kms.publicKey(source.kms, signal)
       : await importOnce(sources.keys, hash, source.data)
-  const checked = await checkWith(key, content, hashAlgorithm)
+  const byKey = await checkWith(key, content, hashAlgorithm)
+  if (byKey.kind !== 'yes') return byKey
+  const signer = 'kms' in source ? `${source.kms} (${byKey.signer})` : byKey.signer
+  const wanted = { key, ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }) }
+  const checked: Checked =
+    trust === undefined ? byKey : await checkBySigstore(content, attestor, wanted, sources)
   if (checked.kind !== 'yes') return checked
-  const signer = reference === undefined ? checked.signer : `${reference} (${checked.signer})`
-  const witnessed =
-    trust === undefined
-      ? checked
-      : await checkBySigstore(
-          content,
-          attestor,
-          { key, ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }) },
-          sources,
-        )
-  if (witnessed.kind !== 'yes') return witnessed
-  const { algorithm } = checked
-  if (
-    reference === undefined ||
-    (await kms.confirm(reference, { ...content, algorithm }, signal))
-  ) {
-    return { ...witnessed, signer }
+  const { algorithm } = byKey
+  if (!('kms' in source) || (await kms.confirm(source.kms, { ...content, algorithm }, signal))) {
+    return { ...checked, signer }
   }
-  return { kind: 'no', detail: 'signature is not by this key, says KMS' }
+  return failed(checked, 'kms', 'signature is not by this key, says KMS')
 }
 
 /** What verifies chains and logs is loaded when the first signature asks for it. */
@@ -91,21 +81,27 @@ async function checkBySigstore(
   const { trust, ...known } = await materialOf(attestor, trusts)
   const signer = key === undefined ? known.signer : { ...key, spki: key.key.spki }
   if (signer === undefined) throw new TypeError('an attestor without a signer')
-  const verdict = await checkSigstore(content, signer, trust, now())
+  const steps: CheckStep[] = []
+  const verdict = await checkSigstore(content, signer, trust, now(), (step) => steps.push(step))
   switch (verdict.status) {
     case 'verified':
-      return { kind: 'yes', signer: verdict.signer, detail: WITNESSED[attestor.kind] }
+      return { kind: 'yes', signer: verdict.signer, detail: WITNESSED[attestor.kind], steps }
     case 'rejected':
-      return { kind: 'no', detail: verdict.reason }
+      return { kind: 'no', detail: verdict.reason, steps }
     case 'inconclusive':
-      return { kind: 'no-key', error: verdict.error }
+      return { kind: 'no-key', error: verdict.error, steps }
   }
 }
 
 const WITNESSED: Readonly<Record<CosignAttestor['kind'], string>> = {
   'cosign-key': 'signature and logs verify',
   'cosign-keyless': 'signature, identity and logs verify',
-  'cosign-certificate': 'signature, certificate and logs verify',
+  'cosign-certificate': 'signature and certificate verify',
+}
+
+/** A no after what has passed. */
+function failed({ steps = [] }: Checked, check: string, detail: string): Checked {
+  return { kind: 'no', detail, steps: [...steps, { check, passed: false, detail }] }
 }
 
 async function materialOf(
@@ -133,13 +129,17 @@ function checkAnnotations(
   { annotations = {} }: SignedContent,
   attestor: CosignAttestor,
 ): Checked {
-  for (const [name, expected] of Object.entries(attestor.annotations ?? {})) {
+  const wanted = Object.entries(attestor.annotations ?? {})
+  for (const [name, expected] of wanted) {
     const found = Object.hasOwn(annotations, name) ? annotations[name] : undefined
     if (found === expected) continue
-    const detail = `signed annotation ${JSON.stringify(name)} is ${quote(found)}, expected ${quote(expected)}`
-    return { kind: 'no', detail }
+    const what = `signed annotation ${JSON.stringify(name)}`
+    return failed(checked, 'annotations', `${what} is ${quote(found)}, expected ${quote(expected)}`)
   }
-  return checked
+  if (wanted.length === 0) return checked
+  const detail = `signed with ${wanted.map(([name]) => name).join(', ')}`
+  const passed = { check: 'annotations', passed: true, detail }
+  return { ...checked, steps: [...(checked.steps ?? []), passed] }
 }
 
 async function checkWith(
@@ -148,15 +148,14 @@ async function checkWith(
   hashAlgorithm: HashAlgorithm | undefined,
 ): Promise<CheckedByKey> {
   const algorithm = await key.verify(message, signature, hashAlgorithm)
+  const step = (passed: boolean, detail: string) => [{ check: 'signature', passed, detail }]
   if (algorithm === undefined) {
-    return { kind: 'no', detail: `signature is not by this ${key.name} key` }
+    const detail = `signature is not by this ${key.name} key`
+    return { kind: 'no', detail, steps: step(false, detail) }
   }
-  return {
-    kind: 'yes',
-    algorithm,
-    signer: `${key.name} key sha256:${key.fingerprint}`,
-    detail: `signature verifies (${spell(algorithm)})`,
-  }
+  const detail = `signature verifies (${spell(algorithm)})`
+  const signer = `${key.name} key sha256:${key.fingerprint}`
+  return { kind: 'yes', algorithm, signer, detail, steps: step(true, detail) }
 }
 
 /** Finding and parsing a key costs more than verifying with it, so it is imported once per isolate. */

@@ -21,6 +21,8 @@ export interface Expectation {
   signer: SigstoreSigner
   /** Milliseconds. It counts only where nobody else has to say when the signature was made. */
   now: number
+  /** Is told every check in the order they are made; all but the last one pass. */
+  note?: ((step: CheckStep) => void) | undefined
 }
 
 /**
@@ -31,7 +33,7 @@ export function verifyBundle(
   json: Uint8Array,
   { artifact, ...wanted }: Expectation & { artifact: Artifact },
 ): Promise<BundleVerdict> {
-  return verdictOf(async (passed) => {
+  return verdictOf(wanted, async (passed) => {
     const bundle = readBundle(json, { entries: readsEntries(wanted.trust) })
     const party = await partyOf(wanted.signer, bundle)
     const logged = await verifyContent(bundle, party, artifact)
@@ -49,7 +51,7 @@ export function verifyLayer(
   layer: LayerEvidence,
   wanted: Expectation,
 ): Promise<BundleVerdict> {
-  return verdictOf(async (passed) => {
+  return verdictOf(wanted, async (passed) => {
     const { message, signature, statement } = content
     const evidence = readLayerEvidence(layer, {
       certificate: !('key' in wanted.signer),
@@ -72,30 +74,27 @@ export function verifyLayer(
 /** What is checked, in this order. */
 const CHECKS = ['signature', 'log', 'time', 'certificate'] as const
 
-/** Notes that a check has passed, with what it found. */
-type Passed = (check: (typeof CHECKS)[number], detail: string) => void
+/** Tells that the next check has passed, with what it found. */
+type Passed = (detail: string) => void
 
 async function verdictOf(
+  { note }: Expectation,
   verify: (passed: Passed) => Promise<BundleVerdict>,
 ): Promise<BundleVerdict> {
-  const checks: CheckStep[] = []
-  const failing = (detail: string) => {
-    const check = CHECKS[checks.length] ?? 'certificate'
-    return { checks: [...checks, { check, passed: false, detail }] }
-  }
+  let count = 0
+  const next = (passed: boolean, detail: string) =>
+    note?.({ check: CHECKS[count++] ?? 'certificate', passed, detail })
   try {
-    const verdict = await verify((check, detail) => checks.push({ check, passed: true, detail }))
-    return { ...verdict, checks }
+    return await verify((detail) => next(true, detail))
   } catch (thrown) {
-    if (thrown instanceof Refusal) {
-      return { status: 'rejected', reason: thrown.message, ...failing(thrown.message) }
-    }
     const error = toAdmissionError(thrown, 'verifying a Sigstore signature')
     // Keys of the policy were imported when it was loaded: this one was published.
     const isPublished = isContentFault(error) || error.code === 'KEY_INVALID'
-    return isPublished
-      ? { status: 'rejected', reason: error.message, ...failing(error.message) }
-      : { status: 'inconclusive', error, ...failing(error.message) }
+    const reason = thrown instanceof Refusal ? thrown.message : error.message
+    next(false, reason)
+    return thrown instanceof Refusal || isPublished
+      ? { status: 'rejected', reason }
+      : { status: 'inconclusive', error }
   }
 }
 
@@ -193,15 +192,15 @@ async function witnessed(
   sighting: Sighting,
 ): Promise<BundleVerdict & { status: 'verified' }> {
   const { signer, trust, passed } = sighting
-  passed('signature', `signature verifies under the ${party.key.name} key`)
+  passed(`signature verifies under the ${party.key.name} key`)
   const seen = await verifyLogs(evidence, sighting)
   const logs = seen.map(({ log }) => log.name ?? toHex(log.id))
-  passed('log', logs.length === 0 ? 'no log is asked for' : `entry in ${logs.join(', ')}`)
+  passed(logs.length === 0 ? 'no log is asked for' : `entry in ${logs.join(', ')}`)
   const times = await verifyTimes(evidence, party, seen, sighting)
-  passed('time', times.map((at) => new Date(at).toISOString()).join(', '))
+  passed(times.map((at) => new Date(at).toISOString()).join(', '))
   const brought = evidence.intermediates
   const name = await judge(party, { signer, times, trust, brought })
-  passed('certificate', party.certificate === undefined ? 'the key is all that counts' : name)
+  passed(party.certificate === undefined ? 'the key is all that counts' : name)
   return { status: 'verified', signer: name, times }
 }
 
