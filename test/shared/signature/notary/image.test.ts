@@ -1,10 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PushedReferrer, pushManifest, pushReferrer } from '#functions/local/push.ts'
 import type { SignedImage } from '#functions/local/sign.ts'
+import { Cache } from '#shared/cache.ts'
 import { createNotaryAttestor } from '#shared/signature/notary/attestor.ts'
+import type { RevocationMode } from '#shared/signature/revocation/types.ts'
 import type { NotaryAttestor, Verification } from '#shared/signature/types.ts'
 import { type EnvelopeOptions, mintEnvelope } from '#test/fakes/notary.ts'
-import { type Minted, mint, mintIntermediate, mintRoot, pemOf } from '#test/fakes/pki.ts'
+import {
+  askAt,
+  CRL_SIGN,
+  KEY_CERT_SIGN,
+  type Minted,
+  mint,
+  mintIntermediate,
+  mintRoot,
+  pemOf,
+} from '#test/fakes/pki.ts'
+import { mintCrl } from '#test/fakes/revocation.ts'
 import { mintToken, mintTsa } from '#test/fakes/tsa.ts'
 import { NOW, openStage, type Stage } from '../setup.ts'
 
@@ -209,6 +221,118 @@ describe('a signature', () => {
     const signal = AbortSignal.abort()
     expect((await stage.verify(image, attestor, { signal })).status).toBe('inconclusive')
   })
+})
+
+describe('revocation', () => {
+  const signers = mintRoot({ validity, keyName: 'signers', usages: [KEY_CERT_SIGN, CRL_SIGN] })
+  const leafAt = (host: string) =>
+    mint({ issuer: signers, validity, keyName: host, extra: askAt({ crl: [`http://${host}/`] }) })
+  const clean = leafAt('clean.example.com')
+  const revoked = leafAt('revoked.example.com')
+  const lost = leafAt('lost.example.com')
+  const list = mintCrl({ issuer: signers, revoked: [{ certificate: revoked }], update: validity })
+
+  /** Answers for the hosts above, but for the one that is lost. */
+  function outside() {
+    const hosts: string[] = []
+    const answer = async (url: string) => {
+      const { host } = new URL(url)
+      hosts.push(host)
+      return host.startsWith('lost') ? new Response('', { status: 404 }) : new Response(list)
+    }
+    return { hosts, revocation: { fetch: answer } }
+  }
+
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage()
+  })
+  afterAll(() => stage.close())
+
+  const attestorFor = (revocation: RevocationMode) =>
+    createNotaryAttestor({ name: 'notary', certs: pemOf(signers), revocation })
+  async function signedBy(...leaves: Minted[]): Promise<SignedImage> {
+    const image = await stage.image()
+    for (const leaf of leaves) {
+      await pushReferrer(
+        stage.target,
+        image.descriptor,
+        referrerOf(image, { chain: [leaf, signers] }),
+      )
+    }
+    return image
+  }
+
+  const unknown = 'inconclusive: REVOCATION_UNKNOWN'
+  test.each<{ mode: RevocationMode; of: string; leaf: Minted; is: string; asked: number }>([
+    { mode: 'skip', of: 'a revoked signer', leaf: revoked, is: VERIFIED, asked: 0 },
+    { mode: 'softfail', of: 'a clean signer', leaf: clean, is: VERIFIED, asked: 1 },
+    { mode: 'softfail', of: 'a revoked signer', leaf: revoked, is: 'rejected', asked: 1 },
+    { mode: 'softfail', of: 'a signer nobody knows about', leaf: lost, is: VERIFIED, asked: 1 },
+    { mode: 'strict', of: 'a clean signer', leaf: clean, is: VERIFIED, asked: 1 },
+    { mode: 'strict', of: 'a revoked signer', leaf: revoked, is: 'rejected', asked: 1 },
+    { mode: 'strict', of: 'a signer nobody knows about', leaf: lost, is: unknown, asked: 1 },
+  ])('$mode: a signature by $of is $is', async ({ mode, leaf, is, asked }) => {
+    const { hosts, revocation } = outside()
+    const image = await signedBy(leaf)
+    expect(verdict(await stage.verify(image, await attestorFor(mode), { revocation }))).toBe(is)
+    expect(hosts).toHaveLength(asked)
+  })
+
+  test('strict: a signature nobody knows about does not hide a good one', async () => {
+    const { revocation } = outside()
+    const image = await signedBy(lost, revoked, clean)
+    const found = await stage.verify(image, await attestorFor('strict'), { revocation })
+    expect(verdict(found)).toBe(VERIFIED)
+  })
+
+  test('strict: many signatures by one certificate are one question', async () => {
+    const { hosts, revocation } = outside()
+    const image = await stage.image()
+    for (let i = 0; i < 4; i++) {
+      const signed = { 'com.example.note': `${i}` }
+      const chain = [revoked, signers]
+      await pushReferrer(stage.target, image.descriptor, referrerOf(image, { chain, signed }))
+    }
+    const found = await stage.verify(image, await attestorFor('strict'), { revocation })
+    expect(found).toMatchObject({ status: 'rejected' })
+    expect(details(found)).toHaveLength(4)
+    expect(hosts).toHaveLength(1)
+  })
+
+  test('strict: a signer nobody trusts is not asked about', async () => {
+    const { hosts, revocation } = outside()
+    const other = await createNotaryAttestor({
+      name: 'notary',
+      certs: pemOf(root),
+      revocation: 'strict',
+    })
+    const image = await signedBy(clean)
+    expect(verdict(await stage.verify(image, other, { revocation }))).toBe('rejected')
+    expect(hosts).toEqual([])
+  })
+
+  test('what was found out under one mode says nothing under another', async () => {
+    const { revocation } = outside()
+    const image = await signedBy(revoked)
+    const cache = new Cache<Verification>()
+    const ask = async (mode: RevocationMode) =>
+      verdict(await stage.verify(image, await attestorFor(mode), { revocation, cache }))
+    expect([await ask('skip'), await ask('strict'), await ask('skip')]).toEqual([
+      VERIFIED,
+      'rejected',
+      VERIFIED,
+    ])
+  })
+
+  test.each(['softfail', 'strict'] as const)(
+    '%s: cannot tell where there is nobody to ask',
+    async (mode) => {
+      const image = await signedBy(clean)
+      const found = await stage.verify(image, await attestorFor(mode))
+      expect(verdict(found)).toBe('inconclusive: CONFIG_INVALID')
+    },
+  )
 })
 
 describe('createNotaryAttestor', () => {
