@@ -103,19 +103,21 @@ function indicesOf(node: Node): Node[] {
 /**
  * The source with every chain that starts with `from` (a variable and its fields) starting with `to` instead. Added fields
  * are selected as the last replaced one is: after `.?` everything is optional. What is not such a chain is left as it is,
- * comments and white space included.
+ * comments and white space included; so is a chain whose next field `keep` says so of.
  */
 export function rewritePrefix(
   source: string,
   ast: Node,
   from: readonly [string, ...string[]],
   to: readonly [string, ...string[]],
+  keep: (next: string | undefined) => boolean = () => false,
 ): string {
   const [root, ...fields] = from
   let text = source
   for (const chain of chainsOf(ast, root).reverse()) {
     const prefix = chain.steps.slice(0, fields.length)
     if (prefix.length < fields.length || prefix.some((step, i) => step.key !== fields[i])) continue
+    if (keep(chain.steps[fields.length]?.key)) continue
     const [start, end] = prefix.at(-1)?.pos ?? chain.rootPos
     text = text.slice(0, start) + selection(to, prefix) + text.slice(end)
   }
