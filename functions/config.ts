@@ -4,6 +4,12 @@ import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import { parseRange } from './address.ts'
 import { CONFIG_SCHEMA, type ConfigDocument } from './config-schema.ts'
 import { checkSchema, type Formats } from './schema.ts'
+import {
+  type CredentialSource,
+  providerFaults,
+  type SecretSource,
+  toSource,
+} from './credentials/sources.ts'
 import { isMirror, mirrorOf } from './trust/mirror.ts'
 
 /** A secret by the name of the variable or binding that holds it. */
@@ -11,11 +17,6 @@ export interface SecretName {
   id: string
   env: string
 }
-
-/** Where a registry login comes from. */
-export type CredentialSource =
-  | { kind: 'basic'; host: string; usernameEnv: string; passwordEnv: string; tokenHost?: string }
-  | { kind: 'docker-config'; dockerConfigEnv: string }
 
 /** The trusted root of one mirror; files are relative to the config. */
 export interface TrustEntry {
@@ -70,11 +71,17 @@ export interface Config {
 
 /**
  * The Config of an untrusted record (parsed YAML or JSON). Throws `CONFIG_INVALID` with every bad path and its fix at
+    secrets?: readonly SecretSource[]
  * once, unknown keys included.
  */
 export function parseConfig(input: unknown): Config {
   const { value, faults } = checkSchema(CONFIG_SCHEMA, input, FORMATS)
-  const all = [...faults, ...keyFaults(value), ...mirrorFaults(value)]
+  const all = [
+    ...faults,
+    ...keyFaults(value),
+    ...mirrorFaults(value),
+    ...providerFaults(value?.registries?.credentials),
+  ]
   if (all.length > 0) {
     const lines = all.map(({ path, message }) => `${path}: ${message}`)
     throw new AdmissionError('CONFIG_INVALID', `invalid config:\n${lines.join('\n')}`, {
@@ -144,11 +151,4 @@ function toConfig(document: ConfigDocument): Config {
       timeouts: cluster.timeouts ?? {},
     })),
   }
-}
-
-function toSource(entry: ConfigDocument['registries']['credentials'][number]): CredentialSource {
-  const { host = '', usernameEnv = '', passwordEnv = '', tokenHost, dockerConfigEnv } = entry
-  if (dockerConfigEnv !== undefined) return { kind: 'docker-config', dockerConfigEnv }
-  const basic = { kind: 'basic', host, usernameEnv, passwordEnv } as const
-  return tokenHost === undefined ? basic : { ...basic, tokenHost }
 }

@@ -7,6 +7,7 @@ import { MAX_POLICY_BYTES, MAX_YAML_ALIASES } from '#shared/limits.ts'
 import { type LoadOptions, loadPolicies } from '#shared/policy/load.ts'
 import type { LoadedPolicies, PolicyFault } from '#shared/policy/types.ts'
 import { type Config, parseConfig } from './config.ts'
+import { knownRegistries } from './credentials/sources.ts'
 import { loadTrust, type TrustStore } from './trust/store.ts'
 
 /** Where commands look for the config when `--config` is not given. */
@@ -109,6 +110,7 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       ...(region !== undefined && { kmsRegion: region }),
       kmsEndpoints: endpoints,
       ...(vault !== undefined && { kmsVault: vault }),
+      registries: knownRegistries(config.registries),
       ...trust.options,
     }
     const notes = () => trust.notes().map((note) => locatedFault(yaml, note))

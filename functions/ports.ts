@@ -21,6 +21,8 @@ export interface Platform {
   fetch?: FetchPort
   /** AWS KMS when absent. */
   kms?: KmsPort
+  /** Where AWS credentials are when the environment has none. */
+  awsCredentials?: () => Promise<AwsCredentials | undefined>
 }
 
 /** A secret by its name. Throws `CONFIG_INVALID` when the variable is not set. */
@@ -37,14 +39,22 @@ export function missingVariables(config: Config, env: Environment): string[] {
   const names = [
     ...(vault === undefined ? [] : [vault.tokenEnv]),
     ...(key.kind === 'secrets' ? key.secrets.map((secret) => secret.env) : []),
-    ...config.registries.credentials.flatMap((source) =>
-      source.kind === 'basic' ? [source.usernameEnv, source.passwordEnv] : [source.dockerConfigEnv],
+    ...[...config.registries.credentials, ...(config.registries.secrets ?? [])].flatMap(
+      variablesOf,
     ),
   ]
   return names.filter((name) => {
     const value = Object.hasOwn(env, name) ? env[name] : undefined
     return typeof value !== 'string' || value.trim() === ''
   })
+}
+
+/** The variables that an entry of the config names: each key that ends in `Env` holds one. */
+function variablesOf(entry: object): string[] {
+  const fields: [string, unknown][] = Object.entries(entry)
+  return fields.flatMap(([key, value]) =>
+    key.endsWith('Env') && typeof value === 'string' ? [value] : [],
+  )
 }
 
 /**
@@ -80,6 +90,17 @@ export function vaultFrom(platform: Pick<Platform, 'env' | 'fetch'>, tokenEnv: s
     getPublicKey: async (...call) => (await load()).getPublicKey(...call),
     verify: async (...call) => (await load()).verify(...call),
   }
+}
+
+/**
+ * The AWS credentials of the environment, as Lambda sets them; without any there, those of the platform. Throws `CONFIG_INVALID` when
+ * there are none.
+ */
+export async function awsCredentialsFrom(platform: Platform): Promise<AwsCredentials> {
+  const found = awsCredentials(platform.env) ?? (await platform.awsCredentials?.())
+  if (found !== undefined) return found
+  const message = 'no AWS credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set'
+  throw new AdmissionError('CONFIG_INVALID', message)
 }
 
 function awsCredentials(env: Environment): AwsCredentials | undefined {

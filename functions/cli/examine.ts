@@ -95,7 +95,15 @@ function openRegistry(
   const hosts = [apiHost(reference)]
   // Whoever types a host on the command line may talk to it, wherever it is.
   const addresses = plainHttp ? { plainHttpHosts: hosts } : { allowedHosts: hosts }
-  return createRegistryClient({ fetch, now: Date.now, credentials, ...addresses }).session(signal)
+  // The logins of this machine stand for those that a policy names.
+  const credentialsFor = () => credentials
+  return createRegistryClient({
+    fetch,
+    now: Date.now,
+    credentials,
+    credentialsFor,
+    ...addresses,
+  }).session(signal)
 }
 
 function toFinding(

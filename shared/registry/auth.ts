@@ -159,7 +159,9 @@ class OneSessionAuth implements SessionAuth {
 
   async #lookUp(where: Repository, place: string): Promise<Login> {
     const { host, repository } = where
-    const credential = await this.#credentials(host, repository, this.#context.signal).catch(
+    const { limit, signal } = this.#context
+    // Whoever gives it may have to be asked over the network: that takes a connection of the request, too.
+    const credential = await limit(() => this.#credentials(host, repository, signal)).catch(
       (thrown: unknown) => {
         throw asLoginFault(thrown, `credential for ${host}`)
       },
