@@ -8,6 +8,7 @@ import {
   parseDeployment,
 } from '#functions/deployment.ts'
 import { toFault } from '#functions/files.ts'
+import { ISSUER, type LocalSigstore, SUBJECT } from '#functions/local/sigstore/authority.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
 import { packageRoot } from '../package.ts'
@@ -16,14 +17,19 @@ import { hashOf } from '../token.ts'
 /** The policy of the demo, as it ships: a file of the package. */
 export const POLICY_FILE = 'infra/policies/signed-images.yaml'
 
-/** Policies of the demo: the file's own, and the same with other validationActions. */
-export type PolicyName = 'signed-images' | 'signed-images-audit' | 'signed-images-warn'
+/** Policies of the demo: the file's own, the same with other validationActions, and the same with a workflow instead of a key. */
+export type PolicyName =
+  | 'signed-images'
+  | 'signed-images-audit'
+  | 'signed-images-warn'
+  | 'signed-images-keyless'
 export type ClusterName = 'prod-eu' | 'prod-us'
 
 /** What the demo's config points at. */
 export interface Surroundings {
   registryHost: string
   kms: { url: string; region: string }
+  sigstore: LocalSigstore
   tokens: Readonly<Record<ClusterName, string>>
 }
 
@@ -32,7 +38,7 @@ export interface Surroundings {
  * policy is the one that ships, with its key reference pointed at the local KMS.
  */
 export async function demoDeployment(surroundings: Surroundings): Promise<Deployment> {
-  const { kms } = surroundings
+  const { kms, sigstore } = surroundings
   const shipped = await readFile(path.join(packageRoot(), POLICY_FILE), 'utf8')
   const host = new URL(kms.url).host
   const text = shipped.replaceAll('awskms:///', `awskms://${host}/`)
@@ -40,8 +46,15 @@ export async function demoDeployment(surroundings: Surroundings): Promise<Deploy
     { name: POLICY_FILE, text },
     { name: 'audit.yaml', text: variant(text, 'signed-images-audit', 'Audit') },
     { name: 'warn.yaml', text: variant(text, 'signed-images-warn', 'Warn') },
+    { name: 'keyless.yaml', text: keyless(text) },
   ]
-  const loaded = await loadPolicies(files, { kmsRegion: kms.region, kmsEndpoints: [kms.url] })
+  const loaded = await loadPolicies(files, {
+    kmsRegion: kms.region,
+    kmsEndpoints: [kms.url],
+    // What `countersign trust` keeps in a file for a mirror.
+    trustedRoot: (mirror) =>
+      mirror === MIRROR ? JSON.stringify(sigstore.trustedRoot()) : undefined,
+  })
   if (loaded.faults.length > 0) {
     const faults = loaded.faults.map(toFault)
     throw new AdmissionError('POLICY_INVALID', `${POLICY_FILE} does not load`, { faults })
@@ -54,6 +67,22 @@ function variant(text: string, name: PolicyName, action: 'Audit' | 'Warn'): stri
   return text
     .replace('name: signed-images', `name: ${name}`)
     .replace('validationActions: [Deny]', `validationActions: [${action}]`)
+}
+
+/** The policy with an attestor of the release workflow in the place of the release key. */
+function keyless(text: string): string {
+  const attestor = `      cosign:
+        keyless:
+          identities:
+            - issuer: ${ISSUER}
+              subject: ${SUBJECT}
+        tuf:
+          mirror: ${MIRROR}
+`
+  return text
+    .replace('name: signed-images', 'name: signed-images-keyless')
+    .replace(/ {6}cosign:\n(?: {8}.*\n)+/, attestor)
+    .replaceAll('signed by the release key', 'signed by the release workflow')
 }
 
 async function demoConfig({ registryHost, kms, tokens }: Surroundings, kmsHost: string) {
@@ -69,6 +98,9 @@ async function demoConfig({ registryHost, kms, tokens }: Surroundings, kmsHost: 
     clusters,
   })
 }
+
+/** The TUF repository that the demo's own Sigstore would have. Nobody asks it: its trusted root is in the policy once it is loaded. */
+const MIRROR = 'https://tuf.example.com'
 
 /** Aliases of the demo's two KMS keys; the first is named in the policy. */
 export const RELEASE_KEY = 'alias/countersign-release'

@@ -1,9 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { keylessSigner } from '#functions/local/evidence.ts'
 import { pushImage } from '#functions/local/image.ts'
 import type { PushTarget } from '#functions/local/push.ts'
 import type { LocalRegistry } from '#functions/local/registry.ts'
 import { signImage } from '#functions/local/sign.ts'
 import { localSigner, type Signer } from '#functions/local/signer.ts'
+import type { LocalSigstore } from '#functions/local/sigstore/authority.ts'
 import type { Descriptor } from '#shared/registry/types.ts'
 import { signatureTag } from '#shared/signature/cosign.ts'
 
@@ -16,12 +18,22 @@ export interface DemoImage {
 }
 
 /** Who signed an image, and where the signature is. */
-export type Signature = 'release' | 'release-bundle' | 'other-key' | 'nobody'
+export type Signature =
+  | 'release'
+  | 'release-bundle'
+  | 'other-key'
+  | 'workflow'
+  | 'workflow-bundle'
+  | 'other-workflow'
+  | 'nobody'
+
+/** A workflow of the same repository, but not the one that releases. */
+export const OTHER_WORKFLOW = 'https://ci.example.com/shop/api/test.yml@refs/heads/main'
 
 const TAG = '1.0'
 
-/** Pushes images and signs them. The release key stays in KMS; the other one is somebody else's. */
-export function createImages(registry: LocalRegistry, release: Signer) {
+/** Pushes images and signs them. The release key stays in KMS; the other one is somebody else's; workflows have none for longer than minutes. */
+export function createImages(registry: LocalRegistry, release: Signer, sigstore: LocalSigstore) {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const other = localSigner(privateKey)
 
@@ -37,6 +49,17 @@ export function createImages(registry: LocalRegistry, release: Signer) {
       case 'other-key':
         await signImage(target, image, [other], 'tag')
         return
+      case 'workflow':
+        await signImage(target, image, [keylessSigner(sigstore)], 'tag')
+        return
+      case 'workflow-bundle':
+        await signImage(target, image, [keylessSigner(sigstore)], 'dsse')
+        return
+      case 'other-workflow': {
+        const names = { uri: [OTHER_WORKFLOW] }
+        await signImage(target, image, [keylessSigner(sigstore, { leaf: { names } })], 'dsse')
+        return
+      }
       case 'nobody':
         return
     }

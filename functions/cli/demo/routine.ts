@@ -1,6 +1,9 @@
+import { SUBJECT } from '#functions/local/sigstore/authority.ts'
 import type { JsonObject } from '#shared/admission/types.ts'
+import { type DemoImage, OTHER_WORKFLOW } from './images.ts'
 import { labelsOf, pod, withLabel } from './pod.ts'
 import {
+  type Act,
   admitted,
   callOf,
   denied,
@@ -9,7 +12,14 @@ import {
   type Scenario,
   sealCounts,
   unsigned,
+  unsignedByWorkflow,
 } from './scenario.ts'
+
+/** Where cosign 2 and cosign 3 put what goes with a signature. */
+const WORKFLOW_SIGNATURES = [
+  ['workflow', 'beside it under its tag'],
+  ['workflow-bundle', 'with it in a bundle'],
+] as const
 
 /** An ordinary day: what is signed gets in, what is not stays out, and what a policy only reports is reported. */
 export const ROUTINE: readonly Scenario[] = [
@@ -31,6 +41,38 @@ export const ROUTINE: readonly Scenario[] = [
       const admission = await stage.create(pod({ name: 'bundled', image: image.reference }))
       const sent = `Pod with ${image.reference}, whose signature is a bundle among its referrers`
       return [{ sent, admission, checks: [admitted(admission), pinned(admission, image)] }]
+    },
+  },
+  {
+    name: 'keyless',
+    title: 'An image signed by a workflow, without a key, is admitted',
+    async run(stage) {
+      const acts: Act[] = []
+      for (const [by, where] of WORKFLOW_SIGNATURES) {
+        const image = await stage.image(by, by)
+        const object = pod({ name: by, image: image.reference })
+        const admission = await stage.create(object, { policy: 'signed-images-keyless' })
+        const sent = `Pod with ${image.reference}, signed by ${SUBJECT}; certificate and log entry are ${where}`
+        acts.push({ sent, admission, checks: [admitted(admission), pinned(admission, image)] })
+      }
+      return acts
+    },
+  },
+  {
+    name: 'wrong-identity',
+    title: 'An image signed by another workflow, or by a key, is denied',
+    async run(stage) {
+      const other = await stage.image('tested', 'other-workflow')
+      const keyed = await stage.image('keyed', 'release')
+      const submit = async (image: DemoImage, sent: string): Promise<Act> => {
+        const object = pod({ name: 'foreign', image: image.reference })
+        const admission = await stage.create(object, { policy: 'signed-images-keyless' })
+        return { sent, admission, checks: [denied(admission, unsignedByWorkflow(image))] }
+      }
+      return [
+        await submit(other, `Pod with ${other.reference}, signed by ${OTHER_WORKFLOW}`),
+        await submit(keyed, `Pod with ${keyed.reference}, signed with the release key alone`),
+      ]
     },
   },
   {

@@ -72,6 +72,11 @@ export function unsigned(image: DemoImage): string {
   return `Policy signed-images failed: not signed by the release key: ${pinnedReference(image)}`
 }
 
+/** What `signed-images-keyless` says of an image without a signature by the release workflow. */
+export function unsignedByWorkflow(image: DemoImage): string {
+  return `Policy signed-images-keyless failed: not signed by the release workflow: ${pinnedReference(image)}`
+}
+
 /** The call of this phase made no request to the registry and none to KMS. */
 export function offline(admission: Admission, phase: Phase): Check {
   const { used } = callOf(admission, phase) ?? { used: { missing: 1 } }

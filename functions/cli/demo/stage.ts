@@ -2,6 +2,7 @@ import { type Admission, createApiServer, type OtherWebhook } from '#functions/l
 import { type KmsEmulator, startKms } from '#functions/local/kms.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
 import { kmsSigner } from '#functions/local/signer.ts'
+import { LocalSigstore } from '#functions/local/sigstore/authority.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import type { Webhook } from '#functions/local/webhook.ts'
 import type { JsonObject } from '#shared/admission/types.ts'
@@ -86,9 +87,10 @@ async function openOn(
     endpoint,
     credentials: CREDENTIALS,
   })
-  const images = createImages(registry, release)
+  const sigstore = new LocalSigstore(Math.floor(Date.now() / 1000))
+  const images = createImages(registry, release, sigstore)
   const tokens = { 'prod-eu': newToken(), 'prod-us': newToken() }
-  const deployment = await demoDeployment({ registryHost: registry.host, kms, tokens })
+  const deployment = await demoDeployment({ registryHost: registry.host, kms, sigstore, tokens })
   const certificates = await createDevCertificates({ hosts: ['127.0.0.1'] })
   let offsetMs = 0
   const now = () => Date.now() + offsetMs
@@ -163,6 +165,7 @@ function describe(
   return [
     `registry   ${registry.url}`,
     `KMS        ${kms.url}, ${RELEASE_KEY} signs, ${SEAL_KEY} seals`,
+    'Sigstore   certificate authority, logs and timestamps in this process',
     `functions  ${functions.mutate} mutate, ${functions.validate} validate`,
     `policy     ${POLICY_FILE}, its key reference pointed at this KMS`,
   ]

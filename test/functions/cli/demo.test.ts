@@ -42,6 +42,17 @@ const unverifiable = (name: string, why: string) =>
 const OUTCOMES: Readonly<Record<string, readonly Outcome[]>> = {
   signed: [{ allowed: true, phases: both, seal: /^open$/ }],
   bundle: [{ allowed: true, phases: both, seal: /^open$/ }],
+  keyless: [
+    { allowed: true, phases: both, seal: /^open$/ },
+    { allowed: true, phases: both, seal: /^open$/ },
+  ],
+  'wrong-identity': ['tested', 'keyed'].map((name) => ({
+    allowed: false,
+    phases: both,
+    message: new RegExp(
+      `^${DENIED}Policy signed-images-keyless failed: not signed by the release workflow: 127\\.0\\.0\\.1:\\d+/shop/${name}:1\\.0@sha256:[0-9a-f]{64}$`,
+    ),
+  })),
   sealed: [{ allowed: true, phases: both, seal: /^open$/, validate: { registry: 0, KMS: 0 } }],
   'generated-name': [{ allowed: true, phases: both, seal: /^open$/ }],
   reinvoked: [{ allowed: true, phases: ['mutate', 'reinvoke', 'validate'], seal: /^open$/ }],
