@@ -1,4 +1,5 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
+import { createPublicKey, generateKeyPair, type KeyObject, sign, verify } from 'node:crypto'
+import { promisify } from 'node:util'
 import { signDigest, verifyDigest } from './kms-digest.ts'
 
 /** An error the way Vault answers it: an HTTP status and a list of messages. */
@@ -14,11 +15,11 @@ export class VaultError extends Error {
 }
 
 /** How keys of a type are made, and what `keys.<version>.name` calls them. */
-const TYPES: Readonly<Record<string, { label: string; generate: () => KeyObject }>> = {
+const TYPES: Readonly<Record<string, { label: string; generate: () => Promise<KeyObject> }>> = {
   'ecdsa-p256': { label: 'P-256', generate: () => ec('P-256') },
   'ecdsa-p384': { label: 'P-384', generate: () => ec('P-384') },
   'ecdsa-p521': { label: 'P-521', generate: () => ec('P-521') },
-  ed25519: { label: 'ed25519', generate: () => generateKeyPairSync('ed25519').privateKey },
+  ed25519: { label: 'ed25519', generate: ed25519 },
   'rsa-2048': { label: 'rsa-2048', generate: () => rsa(2048) },
   'rsa-3072': { label: 'rsa-3072', generate: () => rsa(3072) },
   'rsa-4096': { label: 'rsa-4096', generate: () => rsa(4096) },
@@ -31,12 +32,18 @@ const HASH_BYTES: Readonly<Record<string, number>> = {
   'sha2-512': 64,
 }
 
-function ec(namedCurve: string): KeyObject {
-  return generateKeyPairSync('ec', { namedCurve }).privateKey
+const generate = promisify(generateKeyPair)
+
+async function ec(namedCurve: string): Promise<KeyObject> {
+  return (await generate('ec', { namedCurve })).privateKey
 }
 
-function rsa(modulusLength: number): KeyObject {
-  return generateKeyPairSync('rsa', { modulusLength }).privateKey
+async function rsa(modulusLength: number): Promise<KeyObject> {
+  return (await generate('rsa', { modulusLength })).privateKey
+}
+
+async function ed25519(): Promise<KeyObject> {
+  return (await generate('ed25519')).privateKey
 }
 
 interface Version {
@@ -63,22 +70,28 @@ export class TransitKey {
   minDecryptionVersion = 1
   readonly #versions: Version[] = []
 
-  constructor(name: string, type: string, derived = false) {
-    if (!Object.hasOwn(TYPES, type) && !SYMMETRIC.includes(type)) {
-      throw new VaultError(400, `unknown key type ${type}`)
-    }
+  private constructor(name: string, type: string, derived: boolean) {
     this.name = name
     this.type = type
     this.derived = derived
-    this.rotate()
+  }
+
+  /** A key with its first version. */
+  static async create(name: string, type: string, derived = false): Promise<TransitKey> {
+    if (!Object.hasOwn(TYPES, type) && !SYMMETRIC.includes(type)) {
+      throw new VaultError(400, `unknown key type ${type}`)
+    }
+    const key = new TransitKey(name, type, derived)
+    await key.rotate()
+    return key
   }
 
   get latestVersion(): number {
     return this.#versions.length
   }
 
-  rotate(): void {
-    const privateKey = TYPES[this.type]?.generate()
+  async rotate(): Promise<void> {
+    const privateKey = await TYPES[this.type]?.generate()
     this.#versions.push({ createdAt: new Date(), ...(privateKey && { privateKey }) })
   }
 

@@ -40,7 +40,7 @@ export interface VaultEmulator {
   /** Requests so far, those that were refused included. */
   readonly requests: readonly VaultRequest[]
   /** A key made without a request. */
-  createKey(name: string, type: string, options?: { derived?: boolean }): TransitKey
+  createKey(name: string, type: string, options?: { derived?: boolean }): Promise<TransitKey>
   deleteKey(name: string): void
   /** Injects a fault, or removes it with undefined. */
   fail(fault: VaultFault | undefined): void
@@ -66,6 +66,8 @@ export async function startVault(options: VaultEmulatorOptions = {}): Promise<Va
   const listener = (request: IncomingMessage, response: ServerResponse) =>
     void handle(request, response, state)
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  // Longer than a busy machine takes between two requests: a client would find its connection cut.
+  server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   // A TCP server has an AddressInfo; strings belong to pipes.
@@ -77,8 +79,8 @@ export async function startVault(options: VaultEmulatorOptions = {}): Promise<Va
     get requests() {
       return [...state.requests]
     },
-    createKey(name, type, { derived = false } = {}) {
-      const key = new TransitKey(name, type, derived)
+    async createKey(name, type, { derived = false } = {}) {
+      const key = await TransitKey.create(name, type, derived)
       state.keys.set(name, key)
       return key
     },
@@ -109,7 +111,7 @@ async function handle(
     state.requests.push({ method, path, body })
     if (await misbehave(response, state)) return
     authorize(request, state)
-    answer(response, 200, envelope(route(method, path, body, state)))
+    answer(response, 200, envelope(await route(method, path, body, state)))
   } catch (thrown) {
     const error = thrown instanceof VaultError ? thrown : new VaultError(500, String(thrown))
     answer(response, error.status, { errors: error.errors })
@@ -153,7 +155,12 @@ function authorize({ headers }: IncomingMessage, { options: { token, namespace }
 
 type Body = Readonly<Record<string, unknown>>
 
-function route(method: string, path: string, body: Body | undefined, state: State): object {
+async function route(
+  method: string,
+  path: string,
+  body: Body | undefined,
+  state: State,
+): Promise<object> {
   const prefix = `/v1/${state.options.mount}/`
   const [action = '', name = '', extra, ...rest] = path.startsWith(prefix)
     ? path.slice(prefix.length).split('/')
@@ -181,15 +188,20 @@ function route(method: string, path: string, body: Body | undefined, state: Stat
   throw new VaultError(404, `no handler for route "${what}". route entry not found.`)
 }
 
-function changeKey(name: string, extra: string | undefined, body: Body, { keys }: State): object {
+async function changeKey(
+  name: string,
+  extra: string | undefined,
+  body: Body,
+  { keys }: State,
+): Promise<object> {
   const known = keys.get(name)
   if (extra === undefined) {
-    const key = known ?? new TransitKey(name, text(body, 'type', 'aes256-gcm96'))
+    const key = known ?? (await TransitKey.create(name, text(body, 'type', 'aes256-gcm96')))
     keys.set(name, key)
     return key.describe()
   }
   if (known === undefined) throw new VaultError(400, `no existing key named ${name} could be found`)
-  if (extra === 'rotate') known.rotate()
+  if (extra === 'rotate') await known.rotate()
   else if (extra === 'config') {
     const { min_decryption_version: min, deletion_allowed: deletable } = body
     if (typeof min === 'number') known.minDecryptionVersion = min
