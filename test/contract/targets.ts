@@ -12,6 +12,9 @@ import { node24 } from '../node24.ts'
 import { startWorker } from '../workerd.ts'
 import { ENV, type World } from './world.ts'
 
+/** What a runtime serves. */
+export type Served = Pick<World, 'deployment' | 'bundles'>
+
 /** An answer as it came over the wire. */
 export interface Answer {
   status: number
@@ -36,14 +39,14 @@ export interface Sent {
 }
 
 /** Every place the functions run in, by name. */
-export const TARGETS: Readonly<Record<string, (world: World) => Promise<Target>>> = {
+export const TARGETS: Readonly<Record<string, (world: Served) => Promise<Target>>> = {
   'Lambda on this Node, Function URL': (world) => lambda(world, 'function-url'),
   'Lambda on Node 24, HTTP API': async (world) => lambda(world, 'http-api', await node24()),
   'Worker in workerd': worker,
   'Node server over TLS': server,
 }
 
-async function lambda(world: World, frontDoor: FrontDoor, node?: string): Promise<Target> {
+async function lambda(world: Served, frontDoor: FrontDoor, node?: string): Promise<Target> {
   const start = (phase: Phase) =>
     startLambda({
       entry: world.bundles[`lambda/${phase}`],
@@ -62,7 +65,7 @@ async function lambda(world: World, frontDoor: FrontDoor, node?: string): Promis
   }
 }
 
-async function worker(world: World): Promise<Target> {
+async function worker(world: Served): Promise<Target> {
   const { url, close } = await startWorker(world.bundles.worker, ENV)
   return {
     send: (_, path, sent) => send(`${url}${path}`, sent),
@@ -71,7 +74,7 @@ async function worker(world: World): Promise<Target> {
   }
 }
 
-async function server(world: World): Promise<Target> {
+async function server(world: Served): Promise<Target> {
   const lines: string[] = []
   const log = (record: object) => lines.push(JSON.stringify(record))
   const platform = { env: ENV, log, hash: nodeHash, maxBodyBytes: MAX_BODY_BYTES }
