@@ -8,6 +8,7 @@ export interface VaultSigningKey {
   token: string
   name: string
   mount?: string
+  namespace?: string
   hash?: HashAlgorithm
   /** The message itself is signed, as Ed25519 wants it; cosign sends the digest for every type. */
   raw?: boolean
@@ -49,12 +50,16 @@ function ed25519(raw: string): KeyObject {
 
 /** `data` of the answer. */
 async function call(
-  { url, token, mount = 'transit' }: VaultSigningKey,
+  { url, token, mount = 'transit', namespace }: VaultSigningKey,
   path: string,
   body?: object,
 ): Promise<unknown> {
   const response = await fetch(`${url}/v1/${mount}/${path}`, {
-    headers: { 'x-vault-token': token, 'x-vault-request': 'true' },
+    headers: {
+      'x-vault-token': token,
+      'x-vault-request': 'true',
+      ...(namespace !== undefined && { 'x-vault-namespace': namespace }),
+    },
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
   })
   if (!response.ok) throw new TypeError(`Vault answered ${response.status} to ${path}`)
