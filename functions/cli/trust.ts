@@ -3,17 +3,10 @@ import path from 'node:path'
 import { Command } from 'commander'
 import type { TrustEntry } from '#functions/config.ts'
 import { checkConfig, DEFAULT_CONFIG, readYaml } from '#functions/files.ts'
-import {
-  type Change,
-  changesOf,
-  dayOf,
-  type Material,
-  materialsOf,
-} from '#functions/trust/material.ts'
+import { changesOf, type Material, materialsOf } from '#functions/trust/material.ts'
 import {
   metadataFolder,
   type RepositoryState,
-  ROLES,
   readIfThere,
   readState,
   stateOf,
@@ -24,10 +17,11 @@ import { type Refreshed, refresh } from '#functions/trust/refresh.ts'
 import { publicGoodSeed } from '#functions/trust/seed.ts'
 import { concerns } from '#functions/trust/store.ts'
 import { equal } from '#shared/bytes.ts'
-import { AdmissionError, toAdmissionError, unreachable } from '#shared/errors.ts'
+import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import { loadTrustedRoot } from '#shared/signature/sigstore/trusted-root.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
 import { formatOption, print } from './output.ts'
+import { type TrustReport, trustText } from './trust-text.ts'
 
 interface TrustOptions {
   config?: string
@@ -44,20 +38,6 @@ interface Target {
   mirror: string
   file: string
   root?: string
-}
-
-/** What became of one trusted root; JSON, its members in this order. */
-interface TrustReport {
-  mirror: string
-  file: string
-  /** `outdated` and `missing`: it was only looked at. `refused`: the repository does not verify. `unreachable`: nobody could tell. */
-  status: 'unchanged' | 'updated' | 'outdated' | 'missing' | 'refused' | 'unreachable'
-  reason?: string
-  changes: readonly Change[]
-  /** Versions and ends of the repository's metadata. */
-  metadata: RepositoryState
-  /** What should be done something about soon. */
-  notes: readonly string[]
 }
 
 const DEFAULT_OUT = 'trusted_root.json'
@@ -88,7 +68,7 @@ async function trust(io: Io, options: TrustOptions): Promise<ExitCode> {
     reports.push(await work)
   }
   print(io, options.output, { trust: reports }, () =>
-    reports.map((each) => text(io, each)).join(''),
+    reports.map((each) => trustText(io, each)).join(''),
   )
   return reports.every((report) => isFine(report, options)) ? 0 : 1
 }
@@ -238,50 +218,6 @@ function materialsIn(trustedRoot: Uint8Array | undefined): Material[] {
     if (thrown instanceof AdmissionError) return []
     throw thrown
   }
-}
-
-function text(io: Io, report: TrustReport): string {
-  const { bold, dim, green, red, yellow } = io.colors
-  const { mirror, file, status, reason, changes, metadata, notes } = report
-  const paint = {
-    unchanged: green,
-    updated: green,
-    outdated: yellow,
-    missing: red,
-    refused: red,
-    unreachable: red,
-  }
-  const versions = ROLES.flatMap((role) => {
-    const state = metadata[role]
-    return state ? [`${role} ${state.version} until ${dayOf(Date.parse(state.expires))}`] : []
-  })
-  const lines = [
-    `${bold(file)}: ${paint[status](status)}${reason === undefined ? '' : `: ${reason}`}`,
-    dim(`  ${mirror}`),
-    ...changes.map((change) => `  ${changeText(change)}`),
-    ...(versions.length > 0 ? [dim(`  ${versions.join(', ')}`)] : []),
-    ...notes.map((note) => yellow(`  note: ${note}`)),
-  ]
-  return `${lines.join('\n')}\n`
-}
-
-function changeText(change: Change): string {
-  const what = `${change.kind} ${change.name} (${change.id})`
-  switch (change.change) {
-    case 'added':
-      return `+ ${what}: ${span(change)}`
-    case 'removed':
-      return `- ${what}: ${span(change)}`
-    case 'validity':
-      return `~ ${what}: ${span(change)}, was ${span(change.was)}`
-    default:
-      return unreachable(change)
-  }
-}
-
-function span({ from, until }: { from: string; until?: string }): string {
-  const end = until === undefined ? 'open' : dayOf(Date.parse(until))
-  return `${dayOf(Date.parse(from))} to ${end}`
 }
 
 const HELP = `
