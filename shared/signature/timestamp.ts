@@ -18,11 +18,16 @@ import {
   booleanValue,
   calendarTime,
   DerReader,
+  dottedOid,
   malformed,
   smallInteger,
 } from './x509/reader.ts'
 
 const TST_INFO = '1.2.840.113549.1.9.16.1.4'
+
+/** The baseline policy of RFC 3628 and the accuracy that is part of it, for tokens that say none (section 5.2). */
+const BASELINE_POLICY = '0.4.0.2023.1.1'
+const BASELINE_ACCURACY_MS = 1000
 
 /** When something existed, as a trusted timestamp authority says, or why it does not say so. */
 export type TimestampCheck =
@@ -107,7 +112,7 @@ function parseInfo(data: SignedData): Timestamp {
   if (smallInteger(reader.next(TAG.integer).content, 'TSTInfo version') !== 1) {
     throw malformed('TSTInfo has an unknown version')
   }
-  reader.next(TAG.oid)
+  const policy = dottedOid(reader.next(TAG.oid).content)
   const imprint = reader.enter()
   const hash = hashOf(imprint.next(TAG.sequence).content, 'message imprint')
   const digest = imprint.next(TAG.octetString).content
@@ -115,7 +120,8 @@ function parseInfo(data: SignedData): Timestamp {
   reader.next(TAG.integer)
   const time = genTime(reader.next(TAG.generalizedTime).content)
   const accuracy = reader.optional(TAG.sequence)
-  const margin = accuracy === undefined ? 0 : accuracyMs(accuracy.content)
+  const unsaid = policy === BASELINE_POLICY ? BASELINE_ACCURACY_MS : 0
+  const margin = accuracy === undefined ? unsaid : accuracyMs(accuracy.content)
   const ordering = reader.optional(TAG.boolean)
   if (ordering !== undefined) booleanValue(ordering.content, 'TSTInfo ordering')
   reader.optional(TAG.integer)

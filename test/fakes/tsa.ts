@@ -23,6 +23,8 @@ export interface TokenOptions {
   genTime?: string
   /** Members of Accuracy. */
   accuracy?: readonly Uint8Array[]
+  /** Of the authority. */
+  policy?: string
   imprintHash?: Hash
   digestHash?: Hash
   pss?: boolean
@@ -73,7 +75,7 @@ export function mintToken(options: TokenOptions): Bytes {
   const [signer] = chain
   const info = der.sequence(
     der.integer(Uint8Array.of(1)),
-    der.oid('1.2.3.4'),
+    der.oid(options.policy ?? '1.2.3.4'),
     der.sequence(
       algorithm(HASH_OID[imprintHash], NULL),
       der.octets(hashBytes(imprintHash, options.message)),

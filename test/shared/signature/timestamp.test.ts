@@ -209,6 +209,16 @@ describe('a timestamp token', () => {
       expected: '2025-12-31T23:59:57.994Z 2026-01-01T00:00:02.006Z',
     },
     {
+      name: 'under the policy of RFC 3628, which is exact to the second',
+      options: { policy: '0.4.0.2023.1.1' },
+      expected: '2025-12-31T23:59:59.000Z 2026-01-01T00:00:01.000Z',
+    },
+    {
+      name: 'under that policy with an accuracy of its own',
+      options: { policy: '0.4.0.2023.1.1', accuracy: [Uint8Array.of(0x80, 1, 5)] },
+      expected: '2025-12-31T23:59:59.995Z 2026-01-01T00:00:00.005Z',
+    },
+    {
       name: 'at a fraction with a trailing zero',
       options: { genTime: '20260101000000.50Z' },
       expected: bad('genTime is not a time in UTC'),
