@@ -10,6 +10,8 @@ import type { KmsEmulator } from '#functions/local/kms.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
 import { signImage } from '#functions/local/sign.ts'
 import { kmsSigner, localSigner, type Signer } from '#functions/local/signer.ts'
+import type { VaultEmulator } from '#functions/local/vault.ts'
+import { vaultSigner } from '#functions/local/vault-signer.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
 import { hashOf } from './review.ts'
 
@@ -20,6 +22,7 @@ export const ENV = {
   SEAL: Buffer.alloc(32, 7).toString('base64'),
   AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
   AWS_SECRET_ACCESS_KEY: 'example',
+  VAULT_TOKEN: 'hvs.example',
 }
 
 /** Everything the contract suite runs against: a deployment, its bundles, and a registry with images. */
@@ -33,13 +36,14 @@ export interface World {
   close(): Promise<void>
 }
 
-/** A World whose keys are PEM and secrets, or all in this KMS. */
-export async function createWorld(kms?: KmsEmulator): Promise<World> {
+/** A World whose keys are PEM and secrets, or all in this KMS, or the one that signs in this Vault. */
+export async function createWorld(service?: KmsEmulator | VaultEmulator): Promise<World> {
   const registry = await startRegistry()
-  const { attestor, signer, outcomeKey, config } = await (kms ? keysInKms(kms) : localKeys())
+  const { attestor, signer, outcomeKey, config } = await keysIn(service)
   const policies = await loadPolicies([{ name: 'signed.yaml', text: policyText(attestor) }], {
     kmsEndpoints: config.endpoints ?? [],
     kmsRegion: 'eu-central-1',
+    ...(config.vault && { kmsVault: config.vault }),
   })
   if (policies.faults.length > 0) throw new TypeError(JSON.stringify(policies.faults))
   const deployment = await createDeployment(
@@ -81,7 +85,27 @@ interface Keys {
   signer: Signer
   /** The config's `outcomes.key` and `kms`. */
   outcomeKey: object
-  config: { region?: string; endpoints?: string[] }
+  config: {
+    region?: string
+    endpoints?: string[]
+    vault?: { address: string; tokenEnv: string }
+  }
+}
+
+function keysIn(service: KmsEmulator | VaultEmulator | undefined): Promise<Keys> {
+  if (service === undefined) return localKeys()
+  return 'region' in service ? keysInKms(service) : keysInVault(service)
+}
+
+async function keysInVault(vault: VaultEmulator): Promise<Keys> {
+  const { url, token } = vault
+  await vault.createKey('release', 'ecdsa-p384')
+  return {
+    attestor: { kms: 'hashivault://release' },
+    signer: await vaultSigner({ url, token, name: 'release' }),
+    outcomeKey: { secrets: [{ id: 'a', env: 'SEAL' }] },
+    config: { vault: { address: url, tokenEnv: 'VAULT_TOKEN' } },
+  }
 }
 
 async function localKeys(): Promise<Keys> {
