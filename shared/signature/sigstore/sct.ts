@@ -44,7 +44,9 @@ export async function certificateLogFault(
     for (const log of logs.filter(({ id }) => equal(id, each.logId))) {
       if (entry === undefined || !isWithin(log, milliseconds(each.time))) {
         fault = ': a log key was not valid when it saw the certificate'
-      } else if ((await log.key.verify(signedBytes(each, entry), each.signature)) === undefined) {
+      } else if (
+        (await log.key.verify(signedBytes(each, entry), each.signature, 'sha256')) === undefined
+      ) {
         fault = ': a signed certificate timestamp does not verify'
       } else seen.add(toHex(log.id))
     }

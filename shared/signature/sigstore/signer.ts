@@ -32,7 +32,7 @@ export async function partyOf(signer: SigstoreSigner, evidence: Evidence): Promi
   const pinned = 'certificate' in signer ? signer.certificate.leaf : undefined
   const certificate = pinned ?? evidence.certificate
   if (certificate === undefined) {
-    throw new Refusal('bundle was signed with a key, expected the certificate of an identity')
+    throw new Refusal('signature comes without a certificate, expected one of the signer')
   }
   const { der, spki } = certificate
   const key = await keyOf(spki).catch(refuseUnfitKey)
@@ -100,9 +100,10 @@ async function trustedChain(
   if (!('certificate' in signer)) {
     return chainOf(certificate, trust.issuers, { times, brought })
   }
-  const { anchors, intermediates } = signer.certificate
-  const material = { anchors, intermediates: [...intermediates, ...brought], purpose: CODE_SIGNING }
-  const chain = await buildChain(certificate, material)
+  const { anchors, chain: known } = signer.certificate
+  const intermediates = [...signer.certificate.intermediates, ...brought]
+  const material = { anchors, intermediates, purpose: CODE_SIGNING }
+  const chain = known ?? (await buildChain(certificate, material))
   if (chain === undefined) return 'it does not chain to a certificate of the policy'
   return times.every((at) => areValidAt(chain, at))
     ? chain

@@ -1,4 +1,4 @@
-import { type Bytes, equal, sha256, utf8 } from '../../bytes.ts'
+import { type Bytes, equal, fromBase64, sha256, utf8 } from '../../bytes.ts'
 import { AdmissionError } from '../../errors.ts'
 import {
   MAX_POLICY_CHAIN_CERTIFICATES,
@@ -9,7 +9,8 @@ import { importVerifyingKey, type VerifyingKey } from '../key.ts'
 import { publicKeyFromPem } from '../pem.ts'
 import type { SigstoreTrust } from '../types.ts'
 import type { Certificate } from '../x509/certificate.ts'
-import { isSelfIssued } from '../x509/chain.ts'
+import { buildChain, isSelfIssued, keyOf } from '../x509/chain.ts'
+import { CODE_SIGNING } from '../x509/leaf.ts'
 import { certificatesFromPem } from '../x509/pem.ts'
 import { ALWAYS, type Issuer, issuersOf, type Window } from './authority.ts'
 import type { CertificateLog } from './sct.ts'
@@ -61,9 +62,9 @@ export async function createTrust(
     logs: rekorPubKey ? 1 : root.thresholds.logs,
     times: rekorPubKey || tsaCertChain ? 1 : root.thresholds.times,
     certificateLogs: ctLogPubKey ? 1 : root.thresholds.certificateLogs,
-    ...thresholds,
     ...(ignoreTlog ? { logs: 0, times: 0 } : {}),
     ...(ignoreSct ? { certificateLogs: 0 } : {}),
+    ...thresholds,
   }
   return {
     logs: ignoreTlog
@@ -102,8 +103,8 @@ export async function createCertificateSigner({
   certificate?: string
   chain?: string
 }): Promise<CertificateSigner> {
-  const [leaf] = certificate ? readPem('certificate.cert', certificate) : []
-  const all = chain ? readPem('certificate.certChain', chain) : []
+  const [leaf] = certificate ? readPem('certificate.cert', plain(certificate)) : []
+  const all = chain ? readPem('certificate.certChain', plain(chain)) : []
   if (all.length > MAX_POLICY_CHAIN_CERTIFICATES) {
     const reason = `certificate chain too long (${all.length}), maximum allowed is ${MAX_POLICY_CHAIN_CERTIFICATES}`
     throw invalid('certificate.certChain', reason)
@@ -117,7 +118,29 @@ export async function createCertificateSigner({
     throw invalid('certificate.certChain', 'no certificate of an authority')
   }
   const intermediates = above.filter((each) => !anchors.includes(each))
-  return { ...(leaf && { leaf }), anchors, intermediates }
+  const signer = { anchors, intermediates }
+  return leaf === undefined ? signer : { ...signer, ...(await pin(leaf, signer)) }
+}
+
+/** PEM as such, or in base64 as upstream takes it as well. */
+function plain(text: string): string {
+  const bytes = text.includes('-----') ? undefined : fromBase64(text.replace(/\s/g, ''))
+  return bytes === undefined ? text : new TextDecoder().decode(bytes)
+}
+
+async function pin(
+  leaf: Certificate,
+  material: Pick<CertificateSigner, 'anchors' | 'intermediates'>,
+): Promise<Pick<CertificateSigner, 'leaf' | 'chain'>> {
+  try {
+    await keyOf(leaf.spki)
+    if (material.anchors.length === 0) return { leaf }
+    const chain = await buildChain(leaf, { ...material, purpose: CODE_SIGNING })
+    if (chain !== undefined) return { leaf, chain }
+  } catch (cause) {
+    throw asInvalid('certificate.cert', cause)
+  }
+  throw invalid('certificate.cert', 'a certificate that does not chain to certChain')
 }
 
 // --- what stands beside a root

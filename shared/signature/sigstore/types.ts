@@ -35,6 +35,8 @@ export type SigstoreSigner =
 export interface CertificateSigner {
   /** The one certificate that counts; without anchors its key is all that counts. */
   leaf?: Certificate
+  /** From that certificate to an anchor, verified but for the time. */
+  chain?: readonly Certificate[]
   anchors: readonly Certificate[]
   intermediates: readonly Certificate[]
 }

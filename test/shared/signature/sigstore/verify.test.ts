@@ -717,7 +717,7 @@ describe('bundles that do not', () => {
     {
       name: 'a key where an identity is expected',
       bundle: { plainKey: true },
-      reason: 'bundle was signed with a key, expected the certificate of an identity',
+      reason: 'signature comes without a certificate, expected one of the signer',
     },
     // keys
     {
