@@ -128,7 +128,8 @@ const VAULT = {
 
 const KMS = {
   type: 'object',
-  description: 'Key services: AWS KMS for attestor keys and the sealing key, Vault for attestor keys.',
+  description:
+    'Key services: AWS KMS for attestor keys and the sealing key, Vault for attestor keys.',
   additionalProperties: false,
   default: {},
   properties: {
@@ -201,8 +202,8 @@ const REGISTRIES = {
         oneOf: [
           { required: ['host', 'usernameEnv', 'passwordEnv'] },
           { required: ['dockerConfigEnv'], maxProperties: 1 },
-        ],
           { required: ['provider'] },
+        ],
         properties: {
           host: { ...HOST, description: 'The registry, such as ghcr.io or index.docker.io.' },
           usernameEnv: ENV_NAME,
@@ -216,7 +217,6 @@ const REGISTRIES = {
             ...ENV_NAME,
             description: 'Variable that holds a docker config.json (or .dockerconfigjson).',
           },
-        },
           provider: {
             type: 'string',
             enum: ['amazon', 'azure', 'google', 'github'],
@@ -265,6 +265,7 @@ const REGISTRIES = {
             ...ENV_NAME,
             description: 'Variable that holds its .dockerconfigjson (or .dockercfg).',
           },
+        },
       },
     },
   },
@@ -302,6 +303,29 @@ const TRUST = {
         pattern: '\\S',
         patternErrorMessage: 'expected a file, such as root.json',
       },
+    },
+  },
+} as const satisfies Schema
+
+const REVOCATION = {
+  type: 'object',
+  description:
+    'Whether certificates of Notary Project signatures are looked up as revoked, with the OCSP responders and CRLs they name.',
+  additionalProperties: false,
+  required: ['mode'],
+  properties: {
+    mode: {
+      type: 'string',
+      description: `skip, as without this section: nobody is asked, since admissions would wait for services of others. softfail: what is revoked is refused, but where nobody answers, the signature counts. strict: it does not. A policy may say otherwise in its annotation countersign.dev/notary-revocation.`,
+      enum: ['skip', 'softfail', 'strict'],
+    },
+    allow: {
+      type: 'array',
+      description:
+        'Hosts of responders and CRLs that are asked although they are no public names, over HTTP or HTTPS as certificates say.',
+      items: HOST,
+      minItems: 1,
+      uniqueItems: true,
     },
   },
 } as const satisfies Schema
@@ -393,6 +417,7 @@ export const CONFIG_SCHEMA = {
     kms: KMS,
     registries: REGISTRIES,
     trust: TRUST,
+    revocation: REVOCATION,
     clusters: {
       type: 'array',
       description: 'Who may call.',

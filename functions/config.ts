@@ -1,15 +1,16 @@
 import { AdmissionError, type Fault, toAdmissionError } from '#shared/errors.ts'
 import type { KmsKey } from '#shared/ports.ts'
 import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
+import type { RevocationMode } from '#shared/signature/revocation/types.ts'
 import { parseRange } from './address.ts'
 import { CONFIG_SCHEMA, type ConfigDocument } from './config-schema.ts'
-import { checkSchema, type Formats } from './schema.ts'
 import {
   type CredentialSource,
   providerFaults,
   type SecretSource,
   toSource,
 } from './credentials/sources.ts'
+import { checkSchema, type Formats } from './schema.ts'
 import { isMirror, mirrorOf } from './trust/mirror.ts'
 
 /** A secret by the name of the variable or binding that holds it. */
@@ -26,6 +27,13 @@ export interface TrustEntry {
   trustedRoot: string
   /** The TUF root the mirror is trusted by. */
   root?: string
+}
+
+/** Whether certificates of notary attestors are looked up as revoked where a policy does not say. */
+export interface RevocationConfig {
+  mode: RevocationMode
+  /** Hosts that are asked although they are no public names. */
+  allow?: readonly string[]
 }
 
 /** One cluster that may call. */
@@ -63,15 +71,17 @@ export interface Config {
     allow?: readonly string[]
     plainHttp: readonly string[]
     credentials: readonly CredentialSource[]
+    secrets?: readonly SecretSource[]
   }
   /** Read when policies are loaded, whose attestors hold what they need of it. */
   trust?: readonly TrustEntry[]
+  /** Nobody is asked when absent. */
+  revocation?: RevocationConfig
   clusters: readonly ClusterConfig[]
 }
 
 /**
  * The Config of an untrusted record (parsed YAML or JSON). Throws `CONFIG_INVALID` with every bad path and its fix at
-    secrets?: readonly SecretSource[]
  * once, unknown keys included.
  */
 export function parseConfig(input: unknown): Config {

@@ -112,6 +112,7 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       ...(vault !== undefined && { kmsVault: vault }),
       registries: knownRegistries(config.registries),
       ...trust.options,
+      ...(config.revocation !== undefined && { notaryRevocation: config.revocation.mode }),
     }
     const notes = () => trust.notes().map((note) => locatedFault(yaml, note))
     return { config, folder, trust: { ...trust, notes }, policyOptions }

@@ -13,14 +13,20 @@ import { fetchFrom, type Platform } from './ports.ts'
  */
 export function createLive(config: Config, platform: Platform, kms: KmsPort): Live {
   const { now = Date.now } = platform
+  const fetch = fetchFrom(platform)
+  const allowedHosts = config.revocation?.allow ?? []
   return {
     registry: createRegistryClient({
-      fetch: fetchFrom(platform),
+      fetch,
       now,
       ...registryLogins(config.registries, platform),
       plainHttpHosts: config.registries.plainHttp,
       allowedHosts: config.registries.allow ?? [],
     }),
-    verifier: createVerifier({ now, kms: kmsKeysFrom(config, platform, kms) }),
+    verifier: createVerifier({
+      now,
+      kms: kmsKeysFrom(config, platform, kms),
+      revocation: { fetch, allowedHosts },
+    }),
   }
 }
