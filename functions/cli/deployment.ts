@@ -8,6 +8,8 @@ export interface DeploymentFiles {
   deployment: Deployment
   /** Folder with the policies, as the config names it, seen from here. */
   policies: string
+  /** Trusted roots that the config names, seen from here. */
+  trustedRoots: readonly string[]
   warnings: readonly Fault[]
 }
 
@@ -25,5 +27,6 @@ export async function readDeployment(configFile: string): Promise<DeploymentFile
   }
   const deployment = await createDeployment(config, loaded.policies)
   const warnings = [...loaded.warnings.map(toFault), ...trust.notes()]
-  return { deployment, policies, warnings }
+  const trustedRoots = (config.trust ?? []).map((entry) => path.join(folder, entry.trustedRoot))
+  return { deployment, policies, trustedRoots, warnings }
 }

@@ -1,4 +1,4 @@
-import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
+import { existsSync, type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
 import path from 'node:path'
 import { Command } from 'commander'
 import { Hono } from 'hono/tiny'
@@ -55,9 +55,8 @@ async function dev(io: Io, options: DevOptions): Promise<ExitCode> {
   const { certificates } = identity
   const listening = await listen({ app: server.front, tls: certificates, port })
   io.out(introduction(io, { files, identity, port: listening.port, state: options.state }))
-  const stopWatching = watchFiles(options.config, files.policies, () =>
-    server.reload(options.config),
-  )
+  const named = [options.config, ...files.trustedRoots]
+  const stopWatching = watchFiles(named, files.policies, () => server.reload(options.config))
   await aborted(io.signal)
   stopWatching()
   await listening.close()
@@ -104,6 +103,7 @@ class DevServer {
       log: this.#log,
       hash: nodeHash,
       maxBodyBytes: MAX_BODY_BYTES,
+      awsCredentials: async () => (await import('#functions/kms.ts')).defaultAwsCredentials(),
     }
     this.#app = compose(local, platform, BOTH_FLOWS)
     this.#io.err(faultList(warnings))
@@ -136,18 +136,25 @@ async function forDevelopment(config: Config, token: string): Promise<Config> {
   return { ...config, clusters, outcomes: { ...config.outcomes, key } }
 }
 
-/** Calls `changed` after every change of the config or of a policy, never twice at once. Returns what ends it. */
-function watchFiles(config: string, policies: string, changed: () => Promise<void>): () => void {
+/** Calls `changed` after every change of these files or of a policy, never twice at once. Returns what ends it. */
+function watchFiles(
+  files: readonly string[],
+  policies: string,
+  changed: () => Promise<void>,
+): () => void {
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
   let watchers: FSWatcher[] = []
-  const name = path.basename(config)
   // Folders are watched, each by itself: editors replace files instead of writing into them, which Node's recursive
   // watch on Linux sees only once. New folders get their watch with the change that made them.
   const rewatch = () => {
     for (const watcher of watchers) watcher.close()
     watchers = [
-      watch(path.dirname(config), (_, file) => file === name && soon()),
+      ...files
+        .filter(isFolderThere)
+        .map((name) =>
+          watch(path.dirname(name), (_, file) => file === path.basename(name) && soon()),
+        ),
       ...foldersOf(policies).map((folder) => watch(folder, soon)),
     ]
   }
@@ -163,6 +170,8 @@ function watchFiles(config: string, policies: string, changed: () => Promise<voi
     for (const watcher of watchers) watcher.close()
   }
 }
+
+const isFolderThere = (file: string) => existsSync(path.dirname(file))
 
 /** A folder with all below it; for a file, or for what is gone, the folder it is in. */
 function foldersOf(where: string): string[] {

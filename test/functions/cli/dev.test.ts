@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { run } from '#functions/cli/index.ts'
 import { createApiServer } from '#functions/local/apiserver.ts'
+import { LocalSigstore } from '#functions/local/sigstore/authority.ts'
 import { countersign, recorder } from './harness.ts'
 
 const CONFIG = `policies: policies
@@ -131,6 +132,24 @@ describe('dev', () => {
     await said(/^not reloaded, the last good policies stay: .*policies: 1 fault$/m)
     expect(output).toMatch(/^ {2}\S+names\.yaml:\d+:\d+ {2}spec\.validations\[0\]\.expression: /m)
     expect([await submit('gamma'), await submit('beta')]).toEqual(['', denial('beta')])
+  })
+
+  test('takes over a refreshed trusted root, and goes on while there is none', async () => {
+    // Its certificates end in 2984.
+    const root = JSON.stringify(new LocalSigstore(32_000_000_000).trustedRoot())
+    const file = path.join(folder, 'trust/own.json')
+    await mkdir(path.join(folder, 'trust'))
+    await writeFile(file, root)
+    const entry = 'trust: [{ mirror: "https://tuf.example.com", trustedRoot: trust/own.json }]\n'
+    await writeFile(path.join(folder, 'countersign.yaml'), CONFIG + entry)
+    await start()
+    await writeFile(file, '{}')
+    await said(/^not reloaded, the last good policies stay: .*countersign\.yaml: 1 fault$/m)
+    expect(output).toMatch(
+      /^ {2}\S+countersign\.yaml:8:\d+ {2}trust\[0\]\.trustedRoot: trusted root: /m,
+    )
+    await writeFile(file, root)
+    await said(/^reloaded: names$/m)
   })
 
   test('takes over a file that an editor replaces, each time', async () => {
