@@ -234,7 +234,7 @@ describe('parseConfig', () => {
       {
         path: 'constructor',
         message:
-          'unknown key; known keys: policies, endpoint, outcomes, kms, registries, trust, clusters',
+          'unknown key; known keys: policies, endpoint, outcomes, kms, registries, trust, revocation, clusters',
       },
       { path: 'endpoint', message: 'expected a string, found 7' },
       { path: 'clusters[0].token', message: 'unknown key; did you mean "tokens"?' },
