@@ -228,8 +228,9 @@ refresh refuses a repository that is older. Nothing is written unless everything
 Exit codes: 0 unchanged or updated, 1 the repository does not verify, has expired or does not answer
 (with --check also: the file is outdated, missing, or ends soon), 2 bad input.
 
-GitHub's repository, which vouches for attestations of private repositories, is in no package: its first
-root.json is in the source of GitHub's own command line, below pkg/cmd/attestation/verification/embed.
+GitHub's repository, which vouches for attestations of private repositories, is in no package: its
+first root.json is in the source of GitHub's own command line, below
+pkg/cmd/attestation/verification/embed.
 
 Examples:
   $ countersign trust

@@ -134,8 +134,9 @@ async function readBytes(file: string, maxBytes: number): Promise<Bytes> {
 
 const HELP = `
 Nothing is downloaded: without --trusted-root or $COUNTERSIGN_TRUSTED_ROOT it is the public-good
-instance as it was when this program was made; \`countersign trust\` writes the current one. How many log entries, times and certificate logs a signature needs is the
-trusted root's to say, one of each kind it names.
+instance as it was when this program was made; \`countersign trust\` writes the current one. How many
+log entries, times and certificate logs a signature needs is the trusted root's to say, one of each
+kind it names.
 
 Exit codes: 0 verified, 1 not verified or could not be told, 2 bad input. Reasons go to stderr.
 

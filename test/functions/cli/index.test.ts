@@ -4,7 +4,7 @@ import { faultList, printError } from '#functions/cli/output.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { countersign } from './harness.ts'
 
-const COMMANDS = ['demo', 'dev', 'build', 'verify', 'cel', 'verify-bundle', 'tokens']
+const COMMANDS = ['demo', 'dev', 'build', 'verify', 'cel', 'verify-bundle', 'tokens', 'trust']
 
 test('countersign --version says which one it is', async () => {
   const { version } = JSON.parse(
@@ -35,7 +35,7 @@ describe('countersign --help', () => {
     expect(out).toMatch(new RegExp(`Examples:\n  \\$ countersign ${name}`))
   })
 
-  test.each(['demo', 'verify', 'build', 'cel', 'tokens new'])(
+  test.each(['demo', 'verify', 'build', 'cel', 'tokens new', 'trust'])(
     '%s prints text, JSON or YAML',
     async (command) => {
       const { out } = await countersign([...command.split(' '), '--help'])
