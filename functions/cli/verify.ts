@@ -173,8 +173,8 @@ function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Fin
 
 const HELP = `
 Exit codes: 0 verified, 1 not verified or could not be told, 2 bad input. Registry logins come from
-$DOCKER_CONFIG/config.json or ~/.docker/config.json. Policies that name no trusted root use Sigstore's
-public-good instance, as it came with this program or as the config's trust list has it.
+$DOCKER_CONFIG/config.json or ~/.docker/config.json. Policies that name no trusted root use
+Sigstore's public-good instance, as it came with this program or as the config's trust list has it.
 
 Examples:
   $ countersign verify registry.example.com/shop/api:1.4.2 --policy infra/policies --config infra/countersign.yaml
