@@ -13,16 +13,18 @@ import { AdmissionError } from '#shared/errors.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
 import { packageRoot } from '../package.ts'
 import { hashOf } from '../token.ts'
+import { builtImages } from './built-images.ts'
 
 /** The policy of the demo, as it ships: a file of the package. */
 export const POLICY_FILE = 'infra/policies/signed-images.yaml'
 
-/** Policies of the demo: the file's own, the same with other validationActions, and the same with a workflow instead of a key. */
+/** Policies of the demo: the file's own, the same with other validationActions or a workflow instead of a key, and one of how images are built. */
 export type PolicyName =
   | 'signed-images'
   | 'signed-images-audit'
   | 'signed-images-warn'
   | 'signed-images-keyless'
+  | 'built-images'
 export type ClusterName = 'prod-eu' | 'prod-us'
 
 /** What the demo's config points at. */
@@ -47,6 +49,7 @@ export async function demoDeployment(surroundings: Surroundings): Promise<Deploy
     { name: 'audit.yaml', text: variant(text, 'signed-images-audit', 'Audit') },
     { name: 'warn.yaml', text: variant(text, 'signed-images-warn', 'Warn') },
     { name: 'keyless.yaml', text: keyless(text) },
+    { name: 'built.yaml', text: builtImages(MIRROR) },
   ]
   const loaded = await loadPolicies(files, {
     kmsRegion: kms.region,

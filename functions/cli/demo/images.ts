@@ -3,9 +3,10 @@ import { keylessSigner } from '#functions/local/evidence.ts'
 import { pushImage } from '#functions/local/image.ts'
 import type { PushTarget } from '#functions/local/push.ts'
 import type { LocalRegistry } from '#functions/local/registry.ts'
-import { signImage } from '#functions/local/sign.ts'
+import { attest, signImage } from '#functions/local/sign.ts'
 import { localSigner, type Signer } from '#functions/local/signer.ts'
 import type { LocalSigstore } from '#functions/local/sigstore/authority.ts'
+import type { JsonValue } from '#shared/json.ts'
 import type { Descriptor } from '#shared/registry/types.ts'
 import { signatureTag } from '#shared/signature/cosign.ts'
 
@@ -74,6 +75,16 @@ export function createImages(registry: LocalRegistry, release: Signer, sigstore:
       await sign(target, descriptor, by)
       const reference = `${registry.host}/${repository}:${TAG}`
       return { reference, repository, digest: descriptor.digest }
+    },
+    /** Attaches what the release workflow attests about an image, in a bundle. */
+    async attest(image: DemoImage, predicateType: string, predicate: JsonValue): Promise<void> {
+      const { repository, digest, reference } = image
+      const target = { url: registry.url, repository }
+      const stored = registry.repositories.get(repository)?.manifest(digest)
+      if (stored === undefined) throw new TypeError(`${reference} was not pushed here`)
+      const descriptor = { mediaType: stored.mediaType, digest, size: stored.bytes.length }
+      const attested = { predicateType, predicate, layout: 'dsse' as const }
+      await attest(target, { descriptor, reference }, keylessSigner(sigstore), attested)
     },
     /** Removes an image's signature from the registry, as somebody would who withdraws a release. */
     withdraw({ repository, digest }: DemoImage): void {

@@ -6,6 +6,7 @@ import { LocalSigstore } from '#functions/local/sigstore/authority.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import type { Webhook } from '#functions/local/webhook.ts'
 import type { JsonObject } from '#shared/admission/types.ts'
+import type { JsonValue } from '#shared/json.ts'
 import { newToken } from '../token.ts'
 import {
   type ClusterName,
@@ -41,6 +42,8 @@ export interface Stage {
   /** The clock of functions and API server. */
   readonly clock: { shift(ms: number): void }
   image(name: string, by: Signature): Promise<DemoImage>
+  /** Attaches what the release workflow attests about an image. */
+  attest(image: DemoImage, predicateType: string, predicate: JsonValue): Promise<void>
   withdraw(image: DemoImage): void
   /** Submits an object to the API server as CREATE. */
   create(object: JsonObject, route?: Route): Promise<Staged>
@@ -122,6 +125,7 @@ async function openOn(
       },
     },
     image: images.push,
+    attest: images.attest,
     withdraw: images.withdraw,
     create,
     async close() {

@@ -66,6 +66,19 @@ const OUTCOMES: Readonly<Record<string, readonly Outcome[]>> = {
       warnings: /^Policy signed-images-warn failed: not signed by the release key: /,
     },
   ],
+  provenance: [
+    { allowed: true, phases: both, seal: /^open$/ },
+    ...[
+      ['homemade', 'built by https://laptop\\.example\\.com/bob'],
+      ['unknown', 'no provenance by the release workflow'],
+    ].map(([name, reason]) => ({
+      allowed: false,
+      phases: both,
+      message: new RegExp(
+        `^${DENIED}Policy built-images failed: ${reason}: 127\\.0\\.0\\.1:\\d+/shop/${name}:1\\.0@sha256:[0-9a-f]{64}$`,
+      ),
+    })),
+  ],
   'forged-outcome': [
     { allowed: false, phases: both, message: unsigned('forged') },
     { allowed: false, phases: ['validate'], message: unsigned('forged'), seal: /^refused: / },
