@@ -171,6 +171,19 @@ describe('architecture', () => {
     }
   })
 
+  test('no function refreshes a trusted root, and the command line loads what does when it is asked to', () => {
+    const isTuf = (name: string) => /^(tuf-js|@tufjs|@sigstore\/tuf)(\/|$)/.test(name)
+    for (const entry of ['lambda-mutate.ts', 'lambda-validate.ts', 'worker.ts', 'node.ts']) {
+      const loaded = [...reachableFrom(`functions/${entry}`, imports)]
+      expect(loaded.filter((name) => isTuf(name) || name === 'functions/trust/store.ts')).toEqual(
+        [],
+      )
+    }
+    const atOnce = imports.filter(({ to, isType, isDynamic }) => isTuf(to) && !isType && !isDynamic)
+    expect(atOnce.map(({ from, to }) => `${from} → ${to}`)).toEqual([])
+    expect(imports.filter(({ to }) => to === 'tuf-js')).not.toEqual([])
+  })
+
   test('tests of the product are imported by nobody', () => {
     expect(imports.filter(({ to }) => to.startsWith('test/'))).toEqual([])
   })
