@@ -7,6 +7,7 @@ import { createRegistryClient } from '#shared/registry/client.ts'
 import type { RegistrySession } from '#shared/registry/types.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
 import type { KmsSettings } from '#shared/signature/kms-reference.ts'
+import { subjectOf } from '#shared/signature/source.ts'
 import type { Attestor, Candidate, Verification } from '#shared/signature/types.ts'
 import { createVerifier } from '#shared/signature/verify.ts'
 
@@ -20,7 +21,7 @@ export interface NamedAttestor {
 export interface Finding {
   policy?: string
   attestor: string
-  /** `PEM`, or the reference of a key service. */
+  /** `PEM`, the reference of a key service, `keyless` or `certificates`. */
   key: string
   status: Verification['status']
   detail: string
@@ -57,7 +58,7 @@ export async function examineImage(
   options: ExamineOptions,
 ): Promise<Findings> {
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(TIMEOUT_MS)])
-  const registry = openRegistry(reference, options, signal)
+  const registry = openRegistry(reference, attestors, options, signal)
   const { env, kmsSettings } = options
   const kms = createKmsKeys({
     port: kmsFrom({ env }),
@@ -65,7 +66,7 @@ export async function examineImage(
     now: Date.now,
     ...kmsSettings,
   })
-  const verifier = createVerifier({ now: Date.now, kms, thorough: true })
+  const verifier = createVerifier({ now: Date.now, kms, thorough: true, revocation: { fetch } })
   try {
     const image = await registry.resolve(reference)
     const context = { cluster: 'command-line', registry, signal }
@@ -89,12 +90,18 @@ export async function examineImage(
 
 function openRegistry(
   reference: ImageReference,
+  attestors: readonly NamedAttestor[],
   { credentials, plainHttp }: ExamineOptions,
   signal: AbortSignal,
 ): RegistrySession {
   const hosts = [apiHost(reference)]
-  // Whoever types a host on the command line may talk to it, wherever it is.
-  const addresses = plainHttp ? { plainHttpHosts: hosts } : { allowedHosts: hosts }
+  const sources = attestors.flatMap(({ attestor }) => {
+    const { store } = subjectOf({ repository: { host: '', repository: '' }, digest: '' }, attestor)
+    return store === undefined ? [] : [store.host]
+  })
+  // Whoever types a host on the command line may talk to it, wherever it is, and to where the policy says signatures are.
+  const allowedHosts = [...hosts, ...sources]
+  const addresses = { allowedHosts, plainHttpHosts: plainHttp ? hosts : [] }
   // The logins of this machine stand for those that a policy names.
   const credentialsFor = () => credentials
   return createRegistryClient({

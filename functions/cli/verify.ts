@@ -5,18 +5,16 @@ import { loadTrust, type TrustStore } from '#functions/trust/store.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { parseReference } from '#shared/image/reference.ts'
 import type { LoadOptions } from '#shared/policy/load.ts'
-import { createCosignKeyAttestor } from '#shared/signature/attestor.ts'
-import { type KmsSettings, resolveKeyReference } from '#shared/signature/kms-reference.ts'
-import type { Attestor } from '#shared/signature/types.ts'
+import type { KmsSettings } from '#shared/signature/kms-reference.ts'
 import { readDockerLogins } from './docker-config.ts'
 import { examineImage, type Findings, type NamedAttestor } from './examine.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
 import { faultList, formatOption, print } from './output.ts'
+import { attestorOf, type SignerOptions, withSignerOptions } from './signer-options.ts'
 
-interface VerifyOptions {
+interface VerifyOptions extends SignerOptions {
   policy?: string
   config?: string
-  key?: string
   attestor?: string
   any?: true
   plainHttp?: true
@@ -28,16 +26,13 @@ interface VerifyOptions {
   output: Format
 }
 
-/** `countersign verify IMAGE`: who signed an image, by the attestors of a policy or by one key. */
+/** `countersign verify IMAGE`: who signed an image, by the attestors of a policy or by one signer. */
 export function verifyCommand(cli: Cli): Command {
-  return new Command('verify')
+  const command = new Command('verify')
     .description("Verify an image against a policy's attestors and say which signature said what.")
     .argument('<image>', 'image reference, by tag or digest')
     .option('--policy <file>', 'policy document or folder whose attestors are asked')
-    .option(
-      '--key <file|reference>',
-      'one key instead: a PEM public key, or a key in AWS KMS (awskms://…) or Vault (hashivault://name)',
-    )
+  return withSignerOptions(command)
     .option(
       '--config <file>',
       'the config whose trusted roots and key services are used (default: the public-good root only)',
@@ -87,6 +82,19 @@ interface Settings {
 }
 
 async function settingsOf(options: VerifyOptions, env: Io['env']): Promise<Settings> {
+  const settings = await configured(options, env)
+  // A policy means the same wherever it is tried.
+  const usual = options.policy === undefined ? env.COUNTERSIGN_TRUSTED_ROOT : undefined
+  const file = options.trustedRoot ?? usual
+  if (!file) return settings
+  const { text } = await readText(file, 'CONFIG_INVALID')
+  const others = settings.policies.trustedRoot
+  const trustedRoot = (mirror: string | undefined) =>
+    mirror === undefined ? text : others?.(mirror)
+  return { ...settings, policies: { ...settings.policies, trustedRoot } }
+}
+
+async function configured(options: VerifyOptions, env: Io['env']): Promise<Settings> {
   if (options.config === undefined) {
     const trust = await loadTrust([], '', Date.now())
     return { kms: kmsSettings(options, env), policies: trust.options, notes: trust.notes }
@@ -117,27 +125,20 @@ async function chosenAttestors(
   options: VerifyOptions,
   settings: Settings,
 ): Promise<readonly NamedAttestor[]> {
-  const { policy, key, attestor: wanted } = options
-  if ((policy === undefined) === (key === undefined)) {
-    throw new AdmissionError('CONFIG_INVALID', 'give either --policy or --key')
+  const { policy, attestor: wanted } = options
+  const attestor = await attestorOf(options, settings.kms, settings.policies)
+  if (policy === undefined && attestor !== undefined) return [{ attestor }]
+  if (policy === undefined || attestor !== undefined) {
+    const reason =
+      'give either --policy or a signer: --key, --certificate-identity or --certificate'
+    throw new AdmissionError('CONFIG_INVALID', reason)
   }
-  if (policy === undefined) return [{ attestor: await attestorOfKey(key ?? '', settings.kms) }]
   const all = await attestorsOfPolicies(policy, settings)
   const chosen = all.filter(({ attestor }) => wanted === undefined || attestor.name === wanted)
   if (chosen.length > 0) return chosen
   const names = all.map(({ attestor }) => attestor.name).join(', ') || 'none'
   const found = wanted === undefined ? 'no attestor' : `no attestor ${wanted}, only ${names}`
   throw new AdmissionError('POLICY_INVALID', `${policy} has ${found}`)
-}
-
-async function attestorOfKey(key: string, kms: KmsSettings): Promise<Attestor> {
-  if (/^[a-z0-9]+:\/\//i.test(key)) {
-    // Without a region or a Vault nobody could be asked, which is better said now.
-    resolveKeyReference(key, kms)
-    return createCosignKeyAttestor({ name: 'key', kms: key })
-  }
-  const { text } = await readText(key, 'KEY_INVALID')
-  return createCosignKeyAttestor({ name: 'key', data: text })
 }
 
 async function attestorsOfPolicies(
@@ -161,11 +162,13 @@ function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Fin
   for (const { attestor, policy, key, status, detail, signatures } of attestors) {
     const name = policy === undefined ? attestor : `${policy}/${attestor}`
     lines.push('', `${paint[status](status)}  ${bold(name)}  ${dim(key)}`, `  ${detail}`)
-    for (const { source, location, verified, detail: said } of signatures) {
-      lines.push(
-        `  ${verified ? green('✓') : red('✗')} ${source.padEnd(6)} ${location}`,
-        `      ${said}`,
-      )
+    const mark = (isRight: boolean) => (isRight ? green('✓') : red('✗'))
+    for (const { source, location, verified, detail: said, checks = [] } of signatures) {
+      lines.push(`  ${mark(verified)} ${source.padEnd(8)} ${location}`)
+      for (const { check, passed, detail: found } of checks) {
+        lines.push(`      ${mark(passed)} ${check.padEnd(11)} ${found}`)
+      }
+      if (checks.length === 0) lines.push(`      ${said}`)
     }
   }
   return `${lines.join('\n')}\n\n${paint[verdict](verdict)}${reason === undefined ? '' : `: ${reason}`}\n`
@@ -174,11 +177,16 @@ function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Fin
 const HELP = `
 Exit codes: 0 verified, 1 not verified or could not be told, 2 bad input. Registry logins come from
 $DOCKER_CONFIG/config.json or ~/.docker/config.json. Policies that name no trusted root use
-Sigstore's public-good instance, as it came with this program or as the config's trust list has it.
+Sigstore's public-good instance, as it came with this program or as the config's trust list has it. A key or a certificate
+alone proves who signed; with --trusted-root a log has to have seen it as well.
 
 Examples:
   $ countersign verify registry.example.com/shop/api:1.4.2 --policy infra/policies --config infra/countersign.yaml
   $ countersign verify registry.example.com/shop/api:1.4.2 --key cosign.pub
+  $ countersign verify registry.example.com/shop/api:1.4.2 \\
+      --certificate-identity https://github.com/shop/api/.github/workflows/release.yml@refs/heads/main \\
+      --certificate-oidc-issuer https://token.actions.githubusercontent.com
+  $ countersign verify registry.example.com/shop/api:1.4.2 --certificate-chain ca.pem --annotation stage=ci
   $ countersign verify registry.example.com/shop/api:1.4.2 --key awskms:///alias/release --region eu-central-1
   $ VAULT_TOKEN=… countersign verify registry.example.com/shop/api:1.4.2 --key hashivault://release --vault-address https://vault.example.com:8200
   $ countersign verify localhost:5000/api:dev --plain-http --policy p.yaml --attestor release --output json

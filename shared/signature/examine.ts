@@ -79,9 +79,13 @@ async function examineAll<Content>(
     }
   }
   const queue = signatures.slice()
-  for (let at = 0; at < queue.length; at += SIGNATURE_BATCH) {
+  for (let at = 0; at < queue.length; ) {
     const batch = queue.slice(at, Math.min(at + SIGNATURE_BATCH, MAX_SIGNATURE_READS))
-    result.omitted += Math.min(queue.length - at, SIGNATURE_BATCH) - batch.length
+    if (batch.length === 0) {
+      result.omitted += queue.length - at
+      return
+    }
+    at += batch.length
     const outcomes = await Promise.all(batch.map(examineOne))
     for (const [index, outcome] of outcomes.entries()) {
       const found = batch[index]

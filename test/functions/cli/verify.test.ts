@@ -94,6 +94,7 @@ function verify(repository: string, ...args: string[]) {
   })
 }
 
+const EITHER = 'give either --policy or a signer: --key, --certificate-identity or --certificate'
 const byKey = ['--key', '$/release.pub']
 const byPolicy = ['--policy', '$/policy.yaml']
 
@@ -185,15 +186,27 @@ describe('verify', () => {
         signatures: [
           {
             source: 'tag',
-            location: expect.any(String),
+            location: expect.stringMatching(/^sha256:[0-9a-f]{64} layer 0$/),
             verified: false,
-            detail: expect.any(String),
+            detail: 'signature is not by this ECDSA P-256 key',
+            checks: [
+              { check: 'content', passed: true, detail: 'about this image' },
+              {
+                check: 'signature',
+                passed: false,
+                detail: 'signature is not by this ECDSA P-256 key',
+              },
+            ],
           },
           {
             source: 'tag',
-            location: expect.any(String),
+            location: expect.stringMatching(/^sha256:[0-9a-f]{64} layer 1$/),
             verified: true,
-            detail: expect.any(String),
+            detail: 'signature verifies (ECDSA, sha256)',
+            checks: [
+              { check: 'content', passed: true, detail: 'about this image' },
+              { check: 'signature', passed: true, detail: 'signature verifies (ECDSA, sha256)' },
+            ],
           },
         ],
       },
@@ -205,8 +218,8 @@ describe('verify', () => {
     const lines = out.split('\n')
     expect(lines.slice(0, 2)).toEqual([`${registry.host}/double:1`, digests.double])
     expect(out).toMatch(/^verified {2}signed\/release {2}PEM$/m)
-    expect(out).toMatch(/^ {2}✗ tag /m)
-    expect(out).toMatch(/^ {2}✓ tag /m)
+    expect(out).toMatch(/^ {2}✗ tag .*\n {6}✓ content .*\n {6}✗ signature /m)
+    expect(out).toMatch(/^ {2}✓ tag .*\n {6}✓ content .*\n {6}✓ signature /m)
     expect(out).toMatch(/\nverified\n$/)
   })
 
@@ -323,11 +336,41 @@ describe('verify', () => {
   })
 
   test.each([
-    { name: 'neither policy nor key', args: [], says: 'give either --policy or --key' },
+    { name: 'neither policy nor signer', args: [], says: EITHER },
     {
       name: 'both policy and key',
       args: [...byKey, ...byPolicy],
-      says: 'give either --policy or --key',
+      says: EITHER,
+    },
+    {
+      name: 'both a key and an identity',
+      args: [...byKey, '--certificate-identity', 'a'],
+      says: 'give only one of --key, --certificate-identity and --certificate',
+    },
+    {
+      name: 'an identity without an issuer',
+      args: ['--certificate-identity', 'a'],
+      says: 'identity: an identity needs either issuer or issuerRegExp',
+    },
+    {
+      name: 'an annotation without a signer',
+      args: [...byPolicy, '--annotation', 'a=b'],
+      says: '--annotation and --insecure-… say nothing without a signer',
+    },
+    {
+      name: 'an annotation without a value',
+      args: [...byKey, '--annotation', 'a'],
+      says: '--annotation "a": expected key=value',
+    },
+    {
+      name: 'a certificate that is none',
+      args: ['--certificate', '$/release.pub'],
+      says: /certificate\.cert: /,
+    },
+    {
+      name: 'a trusted root that is none',
+      args: [...byKey, '--trusted-root', '$/policy.yaml'],
+      says: /trusted root: /,
     },
     {
       name: 'a key file that is not there',

@@ -80,7 +80,7 @@ export interface Stage {
   verify(
     image: SignedImage,
     attestor: Attestor,
-    options?: Partial<VerifierOptions> & { signal?: AbortSignal },
+    options?: Partial<VerifierOptions> & { signal?: AbortSignal; session?: RegistrySession },
   ): Promise<Verification>
   close(): Promise<void>
 }
@@ -119,10 +119,10 @@ export async function openStage(options: LocalRegistryOptions = {}): Promise<Sta
     },
     resolved,
     session,
-    verify(image, attestor, { signal = never(), ...rest } = {}) {
+    verify(image, attestor, { signal = never(), session: opened, ...rest } = {}) {
       const kms = createKmsKeys({ port: NO_KMS, now: () => NOW })
       const verifier = createVerifier({ now: () => NOW, kms, ...rest })
-      const context = { cluster: 'prod', registry: session(signal), signal }
+      const context = { cluster: 'prod', registry: opened ?? session(signal), signal }
       return verifier.verifyImage(resolved(image), attestor, context)
     },
     close: () => registry.close(),
