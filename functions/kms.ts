@@ -1,5 +1,6 @@
 import type { KMSClient, SigningAlgorithmSpec } from '@aws-sdk/client-kms'
 import type { Bytes } from '#shared/bytes.ts'
+import { AdmissionError } from '#shared/errors.ts'
 import { KMS_CALL_TIMEOUT_MS } from '#shared/limits.ts'
 import type { KmsKey, KmsPort, KmsPublicKey, KmsVerification } from '#shared/ports.ts'
 import { callKms } from './kms-call.ts'
@@ -38,6 +39,22 @@ interface Call<T> {
  */
 export function createAwsKms(options: AwsKmsOptions = {}): KmsPort {
   return new AwsKms(options)
+}
+
+/**
+ * What the SDK's default chain finds on this machine: a profile, single sign-on, the role of an instance. Throws `CONFIG_INVALID` when
+ * that is nothing. Everywhere but on the command line credentials stand in the environment.
+ */
+export async function defaultAwsCredentials(): Promise<AwsCredentials> {
+  const { KMSClient } = await import('@aws-sdk/client-kms')
+  try {
+    // The chain is no package of ours, but every client has one.
+    const found = await new KMSClient({ region: 'us-east-1' }).config.credentials()
+    const { accessKeyId, secretAccessKey, sessionToken } = found
+    return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) }
+  } catch (cause) {
+    throw new AdmissionError('CONFIG_INVALID', 'no AWS credentials on this machine', { cause })
+  }
 }
 
 class AwsKms implements KmsPort {

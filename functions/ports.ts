@@ -92,18 +92,8 @@ export function vaultFrom(platform: Pick<Platform, 'env' | 'fetch'>, tokenEnv: s
   }
 }
 
-/**
- * The AWS credentials of the environment, as Lambda sets them; without any there, those of the platform. Throws `CONFIG_INVALID` when
- * there are none.
- */
-export async function awsCredentialsFrom(platform: Platform): Promise<AwsCredentials> {
-  const found = awsCredentials(platform.env) ?? (await platform.awsCredentials?.())
-  if (found !== undefined) return found
-  const message = 'no AWS credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set'
-  throw new AdmissionError('CONFIG_INVALID', message)
-}
-
-function awsCredentials(env: Environment): AwsCredentials | undefined {
+/** The AWS credentials of the environment, as Lambda sets them, or undefined. */
+export function awsCredentials(env: Environment): AwsCredentials | undefined {
   const [accessKeyId, secretAccessKey, sessionToken] = [
     env.AWS_ACCESS_KEY_ID,
     env.AWS_SECRET_ACCESS_KEY,

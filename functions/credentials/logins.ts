@@ -1,5 +1,6 @@
 import type { Config } from '#functions/config.ts'
-import { awsCredentialsFrom, fetchFrom, type Platform, secretFrom } from '#functions/ports.ts'
+import type { AwsCredentials } from '#functions/kms.ts'
+import { awsCredentials, fetchFrom, type Platform, secretFrom } from '#functions/ports.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import type { CredentialsPort, RegistryCredential } from '#shared/ports.ts'
 import {
@@ -107,7 +108,7 @@ function providersOf(sources: readonly ProviderSource[], platform: Platform): Pr
           return basic('countersign', secretFrom(env, source.tokenEnv))
         case 'amazon': {
           const { amazonLogin } = await import('./amazon.ts')
-          const keys = () => awsCredentialsFrom(platform)
+          const keys = () => awsCredentialsOf(platform)
           // One login is good for every account.
           const endpoint = ecrEndpoint(host)?.host ?? host
           return keep(endpoint, () => amazonLogin(host, { call, hash, now, keys }, signal))
@@ -133,6 +134,13 @@ function providersOf(sources: readonly ProviderSource[], platform: Platform): Pr
       }
     },
   }))
+}
+
+/** The role of the function. Without one in the environment that of the platform; throws `CONFIG_INVALID` when there is none. */
+async function awsCredentialsOf(platform: Platform): Promise<AwsCredentials> {
+  const found = awsCredentials(platform.env) ?? (await platform.awsCredentials?.())
+  if (found !== undefined) return found
+  throw missing('no AWS credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set')
 }
 
 function entriesOf(source: StaticSource, env: Platform['env']): readonly CredentialEntry[] {

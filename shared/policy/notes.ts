@@ -16,6 +16,13 @@ export function addNotes(spec: PolicySpec, path: Path, notes: Faults): void {
       'only Pods are covered so far: Kyverno would generate the policy for their controllers as well; write autogen.podControllers.controllers: [] if Pods are enough',
     )
   }
+  if (spec.credentials?.allowInsecureRegistry === true) {
+    addNote(
+      notes,
+      [...path, 'credentials', 'allowInsecureRegistry'],
+      'only the registries in registries.plainHttp of the config are spoken to without TLS: Kyverno would do so with any',
+    )
+  }
   if (isEnforced(spec) && covers(spec, 'pods') && !covers(spec, 'pods/ephemeralcontainers')) {
     addNote(
       notes,

@@ -111,6 +111,12 @@ describe('the credentials of a policy', () => {
     expect((await load({ allowInsecureRegistry: false }, { plainHttp: [] })).faults).toEqual([])
   })
 
+  test('say to whom that applies', async () => {
+    const text = JSON.stringify(policyDocument({ credentials: { allowInsecureRegistry: true } }))
+    const { warnings } = await loadPolicies([{ name: 'a.json', text }], { registries: KNOWN })
+    expect(warnings.map(({ path }) => path)).toContain('spec.credentials.allowInsecureRegistry')
+  })
+
   test('are taken as they are where there is no config', async () => {
     const { policy, faults } = await load({ secrets: ['anything'], allowInsecureRegistry: true })
     expect(faults).toEqual([])
