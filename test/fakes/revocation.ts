@@ -149,6 +149,8 @@ export interface CrlOptions {
   /** Who is on it. */
   revoked?: readonly (Revoked & { certificate: Minted; extra?: readonly Uint8Array[] })[]
   update?: readonly [Date, Date?]
+  /** CRL number, 1 by default; null: none. */
+  number?: number | null
   /** Extensions, CRL number apart. */
   extensions?: readonly Uint8Array[]
   /** Who signs; the issuer by default. */
@@ -163,7 +165,7 @@ export interface CrlOptions {
 
 /** A CertificateList. */
 export function mintCrl(options: CrlOptions): Bytes {
-  const { issuer, signer = issuer, revoked = [], extensions = [] } = options
+  const { issuer, signer = issuer, revoked = [], number = 1, extensions = [] } = options
   const [thisUpdate, nextUpdate] = options.update ?? CURRENT
   const signing = { hash: options.signHash ?? 'sha256' } as const
   const { algorithm: id } = signDer(signer.keys.privateKey, new Uint8Array(), signing)
@@ -178,7 +180,10 @@ export function mintCrl(options: CrlOptions): Bytes {
     ...(list ? [list] : []),
     der.context(
       0,
-      der.sequence(extension('2.5.29.20', der.integer(Uint8Array.of(1))), ...extensions),
+      der.sequence(
+        ...(number === null ? [] : [extension('2.5.29.20', der.integer(Uint8Array.of(number)))]),
+        ...extensions,
+      ),
     ),
   ]
   const tbs = der.sequence(...(options.change?.(members) ?? members))

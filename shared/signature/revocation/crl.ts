@@ -1,11 +1,13 @@
-import { type Bytes, equal } from '../../bytes.ts'
+import { type Bytes, equal, toHex } from '../../bytes.ts'
 import { locateElement, TAG } from '../der.ts'
 import type { Certificate } from '../x509/certificate.ts'
-import { readExtensions, urlsIn } from '../x509/extensions.ts'
+import { distributionUrls, placeUrls, readExtensions } from '../x509/extensions.ts'
 import { booleanValue, DerReader, dottedOid, malformed, timeOf } from '../x509/reader.ts'
 import {
+  asUnknown,
   INVALIDITY_DATE,
   invalidityOf,
+  isHeld,
   isSignedBy,
   REASON_CODE,
   reasonOf,
@@ -16,53 +18,116 @@ import {
 } from './statement.ts'
 import type { Finding } from './types.ts'
 
+const CRL_NUMBER = '2.5.29.20'
+const DELTA_INDICATOR = '2.5.29.27'
 const ISSUING_DISTRIBUTION_POINT = '2.5.29.28'
 const FRESHEST_CRL = '2.5.29.46'
 
 /** Entry extensions that are acted on; another critical one forbids to use the whole list (RFC 5280 section 5.3). */
 const ENTRY_EXTENSIONS = [REASON_CODE, INVALIDITY_DATE]
 
+/** What a CRL is asked. */
+export interface CrlQuestion {
+  certificate: Certificate
+  issuer: Certificate
+  /** Epoch milliseconds. */
+  now: number
+  /** The delta CRL at the first of these that has one. Rejects with AdmissionError. */
+  fetchDelta(urls: readonly string[]): Promise<Bytes>
+}
+
 /**
  * What a CRL (RFC 5280 section 5) says about a certificate. `unknown` unless it is the issuer's, complete for the certificate and current;
- * one that has expired still revokes what is in it, but for what was only on hold, as the Notary Project specifies. Throws
- * `SIGNATURE_MALFORMED` for bytes that are no CRL and `KEY_INVALID` for an issuer's key outside the algorithm table.
+ * one that has expired still revokes what is in it, but for what was only on hold, as the Notary Project specifies. Where it has a delta
+ * CRL, that has the last word. Throws `SIGNATURE_MALFORMED` for bytes that are no CRL and `KEY_INVALID` for an issuer's key outside the
+ * algorithm table.
  */
-export async function readCrl(
+export async function readCrl(bytes: Bytes, question: CrlQuestion): Promise<Finding> {
+  const base = await openList(bytes, question, [ISSUING_DISTRIBUTION_POINT])
+  if (typeof base === 'string') return unknown(`the CRL ${base}`)
+  const found = findIn(base, question)
+  if (found === 'removed') throw malformed('a complete CRL has an entry of a delta CRL')
+  const freshest = base.extension(FRESHEST_CRL)
+  const isOpen = found.status === 'good' || isHeld(found)
+  if (freshest === undefined || !isOpen) return found
+  const delta = await readDelta(base, distributionUrls(freshest), question).catch(asUnknown)
+  // Without the delta CRL nobody knows; but what was on hold is refused until somebody says otherwise.
+  if ('status' in delta) return isHeld(found) ? found : delta
+  const until = Math.min(base.nextUpdate, delta.nextUpdate)
+  const last = delta.number < base.number ? found : findIn(delta, question)
+  if (last === 'removed') return { status: 'good', until }
+  // A delta CRL says nothing of what has not changed.
+  const said = last.status === 'good' ? found : last
+  return 'until' in said ? { ...said, until } : said
+}
+
+/** What a list says by itself; `removed` for an entry that takes another one back. */
+function findIn(
+  { entries, thisUpdate, nextUpdate }: List,
+  { certificate, now }: CrlQuestion,
+): Finding | 'removed' {
+  const stale = whyNotCurrent(thisUpdate, nextUpdate, now)
+  const entry = findEntry(entries, certificate.serial)
+  const found = entry && parseEntry(entry, nextUpdate)
+  const isRemoved = found?.reason === 'removeFromCRL'
+  const outlasts = found && now > nextUpdate && !isRemoved && !isHeld(found)
+  if (stale !== undefined && !outlasts) return unknown(`the CRL ${stale}`)
+  return isRemoved ? 'removed' : (found ?? { status: 'good', until: nextUpdate })
+}
+
+/** A delta CRL that goes on from this one (RFC 5280 section 5.2.4), or why there is none. */
+async function readDelta(
+  base: List,
+  urls: readonly string[],
+  question: CrlQuestion,
+): Promise<List | Finding> {
+  const bytes = await question.fetchDelta(urls)
+  const understood = [ISSUING_DISTRIBUTION_POINT, DELTA_INDICATOR]
+  const delta = await openList(bytes, question, understood)
+  if (typeof delta === 'string') return unknown(`the delta CRL ${delta}`)
+  const [from, scope] = [delta.extension(DELTA_INDICATOR), ISSUING_DISTRIBUTION_POINT]
+  if (from === undefined) return unknown('the delta CRL is none')
+  const none = new Uint8Array()
+  const sameScope = equal(base.extension(scope) ?? none, delta.extension(scope) ?? none)
+  return sameScope && numberOf(from) <= base.number && delta.number >= 0n
+    ? delta
+    : unknown('the delta CRL does not go on from the CRL')
+}
+
+type List = Exclude<Awaited<ReturnType<typeof openList>>, string>
+
+/** A list the issuer signed whose scope has the certificate, or why it is none. Nothing is gone through before the signature is right. */
+async function openList(
   bytes: Bytes,
-  certificate: Certificate,
-  issuer: Certificate,
-  now: number,
-): Promise<Finding> {
+  { certificate, issuer }: CrlQuestion,
+  understood: readonly string[],
+) {
   const outer = DerReader.only(bytes, 'CRL')
   const tbs = outer.next(TAG.sequence)
   const signed = signatureOf(outer)
   outer.end()
-  if (issuer.keyUsage !== undefined && !issuer.keyUsage.usages.has('cRLSign')) {
-    return unknown('the issuer may not sign CRLs')
-  }
-  if (!(await isSignedBy(issuer.spki, tbs.whole, signed))) {
-    return unknown('the CRL is not signed by the issuer')
-  }
-  const list = parseList(tbs.content)
+  if (issuer.keyUsage?.usages.has('cRLSign') === false) return 'is by an issuer that may sign none'
+  if (!(await isSignedBy(issuer.spki, tbs.whole, signed))) return 'is not signed by the issuer'
+  const { extensions, ...list } = parseList(tbs.content)
   if (!equal(list.algorithm, signed.algorithm)) throw malformed('a CRL names two algorithms')
-  if (!equal(list.issuer, issuer.subject.der)) return unknown('the CRL is of another issuer')
-  const { extensions, thisUpdate, nextUpdate } = list
-  const critical = unsupported(extensions, [ISSUING_DISTRIBUTION_POINT])
-  if (critical !== undefined) return unknown(`the CRL has extension ${critical}, not supported`)
-  const scope = extensions.find(({ oid }) => oid === ISSUING_DISTRIBUTION_POINT)
-  const foreign = scope && whyNotInScope(scope.value, certificate)
-  if (foreign !== undefined) return unknown(`the CRL ${foreign}`)
-  const stale = whyNotCurrent(thisUpdate, nextUpdate, now)
-  const entry = findEntry(list.entries, certificate.serial)
-  if (entry !== undefined) {
-    const found = parseEntry(entry, nextUpdate)
-    const lasts = stale === undefined || (now > nextUpdate && found.reason !== 'certificateHold')
-    return lasts ? found : unknown(`the CRL ${stale}`)
-  }
-  if (stale !== undefined) return unknown(`the CRL ${stale}`)
-  return extensions.some(({ oid }) => oid === FRESHEST_CRL)
-    ? unknown('the CRL has a delta CRL, which is not read')
-    : { status: 'good', until: nextUpdate }
+  if (!equal(list.issuer, issuer.subject.der)) return 'is of another issuer'
+  const critical = unsupported(extensions, understood)
+  if (critical !== undefined) return `has extension ${critical}, not supported`
+  const extension = (name: string) => extensions.find(({ oid }) => oid === name)?.value
+  const scope = extension(ISSUING_DISTRIBUTION_POINT)
+  const foreign = scope && whyNotInScope(scope, certificate)
+  if (foreign !== undefined) return foreign
+  const number = extension(CRL_NUMBER)
+  return { ...list, extension, number: number ? numberOf(number) : -1n }
+}
+
+/** A CRL number, of up to twenty bytes. */
+function numberOf(value: Bytes): bigint {
+  const reader = new DerReader(value, 'CRL number')
+  const { content } = reader.next(TAG.integer)
+  reader.end()
+  if (content.length === 0 || content.length > 21) throw malformed('a CRL number is broken')
+  return BigInt(`0x${toHex(content)}`)
 }
 
 /** TBSCertList. Its entries stay bytes. */
@@ -111,9 +176,7 @@ function whyNotInScope(
     return 'is for another kind of certificates'
   }
   if (point === undefined) return undefined
-  const name = new DerReader(point.content, 'distributionPoint').optional(0xa0)
-  const urls = name ? urlsIn(new DerReader(name.content, 'distributionPoint')) : []
-  const shared = urls.some((url) => crlUrls.includes(url))
+  const shared = placeUrls(point.content).some((url) => crlUrls.includes(url))
   return shared ? undefined : 'is for another distribution point'
 }
 
@@ -170,8 +233,6 @@ function parseEntry(content: Bytes, until: number) {
   const extensions = field ? readExtensions(new DerReader(field.content, 'CRL entry')) : []
   const code = extensions.find(({ oid }) => oid === REASON_CODE)
   const reason = code ? reasonOf(new DerReader(code.value, 'CRL entry')) : 'unspecified'
-  // Only a delta CRL takes an entry back.
-  if (reason === 'removeFromCRL') throw malformed('a complete CRL has an entry of a delta CRL')
   return { status: 'revoked' as const, reason, ...invalidityOf(extensions), until }
 }
 

@@ -17,7 +17,7 @@ import type { Certificate } from '../x509/certificate.ts'
 import { printName } from '../x509/name.ts'
 import { readCrl } from './crl.ts'
 import { encodeRequest, readOcsp } from './ocsp.ts'
-import { unknown } from './statement.ts'
+import { asUnknown, isHeld, unknown } from './statement.ts'
 import type { Finding, RevocationSource, RevocationStatus } from './types.ts'
 
 export interface RevocationOptions {
@@ -146,29 +146,35 @@ class ReviewSource implements RevocationSource {
   }
 
   async #askCrl(url: URL, certificate: Certificate, issuer: Certificate): Promise<Finding> {
+    const bytes = await this.#list(url)
+    const fetchDelta = async (urls: readonly string[]) => {
+      const [first] = askable(urls)
+      if (first === undefined) throw cannotTell('its delta CRL is at no address that can be asked')
+      return this.#list(first)
+    }
+    return readCrl(bytes, { certificate, issuer, now: this.#now(), fetchDelta })
+  }
+
+  #list(url: URL): Promise<Bytes> {
     const list = this.#lists.get(url.href) ?? this.#get('crl', url, MAX_CRL_BYTES)
     this.#lists.set(url.href, list)
-    return readCrl(await list, certificate, issuer, this.#now())
+    return list
   }
 
   async #get(kind: 'ocsp' | 'crl', url: URL, maxBytes: number): Promise<Bytes> {
     const { status, body } = await this.#fetch[kind]({ url, maxBytes }, this.#review)
     if (status === 200) return body
-    throw new AdmissionError('REVOCATION_UNKNOWN', `GET ${url.host}/: answered ${status}`)
+    throw cannotTell(`${url.host}: answered ${status}`)
   }
 }
 
-/** Who cannot be asked, or answers with something else, has said nothing. Faults of our own stay faults. */
-function asUnknown(thrown: unknown): Finding {
-  if (!(thrown instanceof AdmissionError)) throw thrown
-  // The path would be the request.
-  return unknown(thrown.message.replace(/^GET ([^\s/]+)\/\S*?:(?= )/, '$1:'))
+function cannotTell(message: string): AdmissionError {
+  return new AdmissionError('REVOCATION_UNKNOWN', message)
 }
 
 /** A hold may be lifted at any time. */
 function longestOf(finding: Finding): number {
-  const isHeld = finding.status === 'revoked' && finding.reason === 'certificateHold'
-  return isHeld ? REJECTION_TTL_MS : MAX_REVOCATION_TTL_MS
+  return isHeld(finding) ? REJECTION_TTL_MS : MAX_REVOCATION_TTL_MS
 }
 
 /** False for a certificate whose issuer offers neither OCSP nor CRLs: it counts as good, as the Notary Project specifies. */

@@ -1,4 +1,5 @@
 import type { Bytes } from '../../bytes.ts'
+import { AdmissionError } from '../../errors.ts'
 import { REVOCATION_SKEW_MS } from '../../limits.ts'
 import { TAG } from '../der.ts'
 import { signatureAlgorithmOf } from '../x509/algorithm.ts'
@@ -31,6 +32,18 @@ export const ENUMERATED = 0x0a
 /** An unknown status and why. */
 export function unknown(detail: string): Finding {
   return { status: 'unknown', detail }
+}
+
+/** Who cannot be asked, or answers with something else, has said nothing. Faults of our own stay faults. */
+export function asUnknown(thrown: unknown): Finding {
+  if (!(thrown instanceof AdmissionError)) throw thrown
+  // The path would be the request.
+  return unknown(thrown.message.replace(/^GET ([^\s/]+)\/\S*?:(?= )/, '$1:'))
+}
+
+/** True for a certificate that is only on hold: it may count again. */
+export function isHeld(finding: Finding): boolean {
+  return finding.status === 'revoked' && finding.reason === 'certificateHold'
 }
 
 /** The name of the reason in an ENUMERATED. Throws `SIGNATURE_MALFORMED` for one that does not exist. */

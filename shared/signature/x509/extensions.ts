@@ -98,13 +98,7 @@ const PARSERS: Readonly<Record<string, (value: Bytes, critical: boolean, out: Mu
     if (id !== undefined) out.authorityKeyId = id.content
   },
   '2.5.29.31': (value, _critical, out) => {
-    const points = DerReader.only(value, 'cRLDistributionPoints').rest()
-    out.crlUrls = points.flatMap(({ tag, content }) => {
-      if (tag !== TAG.sequence) throw malformed('cRLDistributionPoints is broken')
-      const point = new DerReader(content, 'cRLDistributionPoints').optional(0xa0)
-      const name = point && new DerReader(point.content, 'distributionPoint').optional(0xa0)
-      return name ? urlsIn(new DerReader(name.content, 'distributionPoint')) : []
-    })
+    out.crlUrls = distributionUrls(value)
   },
   '1.3.6.1.5.5.7.1.1': (value, _critical, out) => {
     const descriptions = DerReader.only(value, 'authorityInfoAccess').rest()
@@ -196,7 +190,23 @@ function generalNames(reader: DerReader): GeneralName[] {
   })
 }
 
+/** The URLs of CRLDistributionPoints, which is also the form of FreshestCRL. */
+export function distributionUrls(value: Bytes): string[] {
+  const points = DerReader.only(value, 'cRLDistributionPoints').rest()
+  return points.flatMap(({ tag, content }) => {
+    if (tag !== TAG.sequence) throw malformed('cRLDistributionPoints is broken')
+    const point = new DerReader(content, 'cRLDistributionPoints').optional(0xa0)
+    return point ? placeUrls(point.content) : []
+  })
+}
+
+/** The URLs of a DistributionPointName. */
+export function placeUrls(content: Bytes): string[] {
+  const name = new DerReader(content, 'distributionPoint').optional(0xa0)
+  return name ? urlsIn(new DerReader(name.content, 'distributionPoint')) : []
+}
+
 /** The URLs among general names, in their order. */
-export function urlsIn(reader: DerReader): string[] {
+function urlsIn(reader: DerReader): string[] {
   return generalNames(reader).flatMap(({ kind, value }) => (kind === 'uri' ? [value] : []))
 }

@@ -38,11 +38,21 @@ interface Asked {
   now?: number
   issuer?: Minted
   certificate?: Minted
+  /** What is where a delta CRL should be, by its URL. */
+  delta?: (urls: readonly string[]) => Uint8Array
 }
 
 function ask(bytes: Uint8Array, asked: Asked = {}): Promise<Finding> {
-  const { certificate = leaf, now = NOW } = asked
-  return readCrl(new Uint8Array(bytes), read(certificate), read(asked.issuer ?? issuer), now)
+  const { certificate = leaf, now = NOW, delta } = asked
+  return readCrl(new Uint8Array(bytes), {
+    certificate: read(certificate),
+    issuer: read(asked.issuer ?? issuer),
+    now,
+    fetchDelta: async (urls) => {
+      if (delta === undefined) throw new AdmissionError('REVOCATION_UNKNOWN', 'it is gone')
+      return new Uint8Array(delta(urls))
+    },
+  })
 }
 
 const list = (options: Partial<CrlOptions> = {}, asked: Asked = {}) =>
@@ -139,7 +149,7 @@ describe('a list says nothing', () => {
       name: 'by an issuer whose certificate is not for CRLs',
       options: {},
       asked: { issuer: mintRoot() },
-      detail: 'the issuer may not sign CRLs',
+      detail: 'the CRL is by an issuer that may sign none',
     },
     {
       name: 'with a critical extension nobody knows',
@@ -151,18 +161,141 @@ describe('a list says nothing', () => {
       options: { extensions: [extension('2.5.29.27', der.integer(Uint8Array.of(1)), true)] },
       detail: 'the CRL has extension 2.5.29.27, not supported',
     },
-    {
-      name: 'that has a delta CRL',
-      options: { extensions: [extension('2.5.29.46', der.sequence())] },
-      detail: 'the CRL has a delta CRL, which is not read',
-    },
   ])('$name', async ({ options, asked, detail }) => {
     expect(await list(options, asked)).toEqual({ status: 'unknown', detail })
   })
+})
 
-  test('beyond what is on it when there is a delta CRL', async () => {
-    const extensions = [extension('2.5.29.46', der.sequence())]
-    expect(said(await list({ extensions, revoked: [{ certificate: leaf }] }))).toBe('revoked')
+describe('a delta CRL', () => {
+  const at = 'http://crl.example.com/delta.crl'
+  const freshest = (url = at) =>
+    extension(
+      '2.5.29.46',
+      der.sequence(
+        der.sequence(
+          der.context(0, der.context(0, der.contextPrimitive(6, new TextEncoder().encode(url)))),
+        ),
+      ),
+    )
+  const from = (number: number) => extension('2.5.29.27', der.integer(Uint8Array.of(number)), true)
+  const scope = extension(
+    '2.5.29.28',
+    der.sequence(der.contextPrimitive(1, Uint8Array.of(0xff))),
+    true,
+  )
+  /** The base has number 5, the delta 7. */
+  const base = (options: Partial<CrlOptions> = {}) => ({
+    number: 5,
+    ...options,
+    extensions: [freshest(), ...(options.extensions ?? [])],
+  })
+  const delta = (options: Partial<CrlOptions> = {}) =>
+    mintCrl({ issuer, number: 7, extensions: [from(5)], ...options })
+  const held = { revoked: [{ certificate: leaf, reason: 6 }] }
+  const gone = { revoked: [{ certificate: leaf, reason: 1 }] }
+  const removed = { revoked: [{ certificate: leaf, reason: 8 }] }
+  const soon: [Date, Date] = [CURRENT[0], new Date(NOW + 1000)]
+
+  test.each<{
+    name: string
+    options?: Partial<CrlOptions>
+    delta?: Uint8Array
+    said: string
+    until?: number
+  }>([
+    { name: 'adds nothing to a clean list', delta: delta(), said: 'good' },
+    { name: 'ends what both say', delta: delta({ update: soon }), said: 'good', until: NOW + 1000 },
+    { name: 'revokes', delta: delta(gone), said: 'keyCompromise' },
+    { name: 'holds', delta: delta(held), said: 'certificateHold' },
+    { name: 'leaves a hold as it is', options: held, delta: delta(), said: 'certificateHold' },
+    { name: 'lifts a hold', options: held, delta: delta(removed), said: 'good' },
+    {
+      name: 'turns a hold into a compromise',
+      options: held,
+      delta: delta(gone),
+      said: 'keyCompromise',
+    },
+    { name: 'is not asked about what is revoked', options: gone, said: 'keyCompromise' },
+    { name: 'that is gone leaves a clean list open', said: 'it is gone' },
+    { name: 'that is gone leaves a hold as it is', options: held, said: 'certificateHold' },
+    {
+      name: 'that has expired leaves it open',
+      delta: delta({ update: [CURRENT[0], new Date(NOW - 1000)] }),
+      said: 'the CRL has expired',
+    },
+    {
+      name: 'that has expired still revokes',
+      delta: delta({ ...gone, update: [CURRENT[0], new Date(NOW - 1000)] }),
+      said: 'keyCompromise',
+    },
+    {
+      name: 'by somebody else leaves it open',
+      delta: delta({ signer: stranger }),
+      said: 'the delta CRL is not signed by the issuer',
+    },
+    {
+      name: 'that goes on from a later list leaves it open',
+      delta: delta({ extensions: [from(6)] }),
+      said: 'the delta CRL does not go on from the CRL',
+    },
+    {
+      name: 'that goes on from an earlier list counts',
+      delta: delta({ ...gone, extensions: [from(3)] }),
+      said: 'keyCompromise',
+    },
+    {
+      name: 'that is older than the list adds nothing',
+      delta: delta({ ...gone, number: 4, extensions: [from(3)] }),
+      said: 'good',
+    },
+    {
+      name: 'of another scope leaves it open',
+      delta: delta({ extensions: [from(5), scope] }),
+      said: 'the delta CRL does not go on from the CRL',
+    },
+    {
+      name: 'of the same scope counts',
+      options: { extensions: [scope] },
+      delta: delta({ ...gone, extensions: [from(5), scope] }),
+      said: 'keyCompromise',
+    },
+    {
+      name: 'that is a complete one leaves it open',
+      delta: mintCrl({ issuer, number: 7 }),
+      said: 'the delta CRL is none',
+    },
+    {
+      name: 'that cannot be read leaves it open',
+      delta: Uint8Array.of(1),
+      said: 'CRL is not strict DER',
+    },
+    {
+      name: 'without a number leaves it open',
+      delta: delta({ number: null }),
+      said: 'the delta CRL does not go on from the CRL',
+    },
+    {
+      name: 'of a list without a number leaves it open',
+      options: { number: null },
+      delta: delta(),
+      said: 'the delta CRL does not go on from the CRL',
+    },
+  ])('$name', async ({ options, delta: there, said: expected, until = UNTIL }) => {
+    const found = await list(base(options), there ? { delta: () => there } : {})
+    const reason = found.status === 'revoked' ? found.reason : said(found)
+    expect(reason).toBe(expected)
+    // What was said of the delta CRL alone ends with it.
+    if (found.status === 'good') expect(found.until).toBe(until)
+  })
+
+  test('is asked for where the list says it is', async () => {
+    const asked: string[][] = []
+    const ask = (urls: readonly string[]) => {
+      asked.push([...urls])
+      return delta()
+    }
+    await list(base(), { delta: ask })
+    expect(asked).toEqual([[at]])
   })
 })
 
@@ -392,7 +525,8 @@ describe('a list as long as one may be', () => {
     const [certificate, signer] = [read(leaf), read(issuer)]
     const before = process.memoryUsage().arrayBuffers
     const started = performance.now()
-    const found = await readCrl(bytes, certificate, signer, NOW)
+    const fetchDelta = () => Promise.reject(new TypeError('asked for a delta CRL'))
+    const found = await readCrl(bytes, { certificate, issuer: signer, now: NOW, fetchDelta })
     expect(performance.now() - started).toBeLessThan(2000)
     // Nothing of it is copied.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * MAX_CRL_BYTES)

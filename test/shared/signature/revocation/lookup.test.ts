@@ -1,6 +1,8 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import * as der from '#functions/local/der.ts'
+import { utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import {
   MAX_CRL_BYTES,
@@ -17,6 +19,7 @@ import { parseCertificate } from '#shared/signature/x509/certificate.ts'
 import {
   askAt,
   CRL_SIGN,
+  extension,
   KEY_CERT_SIGN,
   type Minted,
   mint,
@@ -314,6 +317,45 @@ describe('a chain', () => {
     const self = mint({ extra: askAt({ crl: [CRL] }) })
     const found = await ask({}, [self])
     expect(found.status).toEqual({ status: 'good', detail: 'no certificate says whom to ask' })
+  })
+})
+
+describe('a list with a delta CRL', () => {
+  const leaf = leafAt({ crl: [CRL] })
+  const freshest = (...urls: string[]) => {
+    const points = urls.map((url) =>
+      der.sequence(der.context(0, der.context(0, der.contextPrimitive(6, utf8(url))))),
+    )
+    return extension('2.5.29.46', der.sequence(...points))
+  }
+  const base = (...urls: string[]) => mintCrl({ issuer: root, extensions: [freshest(...urls)] })
+  const indicator = extension('2.5.29.27', der.integer(Uint8Array.of(1)), true)
+  const delta = mintCrl({
+    issuer: root,
+    number: 2,
+    extensions: [indicator],
+    revoked: [{ certificate: leaf, reason: 1 }],
+  })
+  test.each<{ name: string; urls: string[]; there?: Uint8Array; status: RevocationStatus }>([
+    {
+      name: 'is asked for as well',
+      urls: ['ldap://d.example.com/', 'http://d.example.com/'],
+      there: delta,
+      status: revoked('keyCompromise'),
+    },
+    {
+      name: 'that is gone leaves it open',
+      urls: ['http://d.example.com/'],
+      status: unknown('d.example.com: connection failed'),
+    },
+    {
+      name: 'that is in a directory leaves it open',
+      urls: ['ldap://d.example.com/'],
+      status: unknown('its delta CRL is at no address that can be asked'),
+    },
+  ])('$name', async ({ urls, there, status }) => {
+    const answers = { 'crl.example.com': base(...urls), 'd.example.com': there }
+    expect((await ask(answers, [leaf, root])).status).toEqual(status)
   })
 })
 
