@@ -143,8 +143,9 @@ function lastEnd(materials: readonly Material[]): number {
   return ends.some(Number.isNaN) ? Number.POSITIVE_INFINITY : Math.max(...ends)
 }
 
-/** `2026-11-30`. */
-export const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10)
+/** `2026-11-30`; `unknown` for what is no time. */
+export const dayOf = (at: number) =>
+  Number.isNaN(new Date(at).getTime()) ? 'unknown' : new Date(at).toISOString().slice(0, 10)
 
 const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
   Array.isArray(value) ? value : []

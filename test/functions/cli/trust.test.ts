@@ -311,6 +311,12 @@ describe('trust refuses and leaves everything as it is when', () => {
   })
 })
 
+test('the public-good root is one that TUF can begin with', async () => {
+  await writeFile(at('root.json'), publicGoodSeed().root)
+  repository.files.delete('timestamp.json')
+  expect(await reportOf()).toMatchObject({ status: 'refused', reason: '/timestamp.json: HTTP 404' })
+})
+
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 describe('trust could not tell and leaves everything as it is when', () => {
