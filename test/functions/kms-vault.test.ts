@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import https from 'node:https'
+import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createVault, type VaultOptions } from '#functions/kms-vault.ts'
 import { createDevCertificates, type DevCertificates } from '#functions/local/tls.ts'
@@ -337,6 +338,36 @@ describe('createVault', () => {
       faultOf(portOf({ token }).getPublicKey(keyOf(), SIGNAL())),
     )
     expect([message, requests]).toEqual(['CONFIG_INVALID variable VAULT_TOKEN is not set', 0])
+  })
+
+  test('gives a key or an AdmissionError, whatever Vault answers', async () => {
+    const key = fc.record({
+      type: fc.oneof(fc.constant('ed25519'), fc.anything()),
+      latest_version: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.anything()),
+      keys: fc.oneof(
+        fc.dictionary(fc.constantFrom('0', '1', '2', '__proto__'), fc.anything()),
+        fc.anything(),
+      ),
+    })
+    const body = fc.oneof(
+      key.map((data) => JSON.stringify({ data })),
+      fc.anything().map((data) => JSON.stringify({ data }) ?? ''),
+      fc.string(),
+    )
+    await fc.assert(
+      fc.asyncProperty(body, async (text) => {
+        const port = portOf({ fetch: async () => new Response(text) })
+        const answer: unknown = await port.getPublicKey(keyOf(), SIGNAL()).catch((thrown) => thrown)
+        if (answer instanceof AdmissionError) expect(answer.code).toBe('KMS_UNAVAILABLE')
+        else {
+          expect(answer).toEqual({
+            type: expect.any(String),
+            version: expect.any(Number),
+            publicKey: expect.any(String),
+          })
+        }
+      }),
+    )
   })
 
   test('says nothing of its token in any error, down to the causes', async () => {
