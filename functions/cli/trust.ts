@@ -165,6 +165,8 @@ async function offline(target: Target, options: TrustOptions, now: number): Prom
   if (report.status !== 'missing' || options.check || mirror !== PUBLIC_GOOD) return report
   const { root, trustedRoot } = publicGoodSeed()
   await writeWhole(file, trustedRoot)
+  // All that tells later how old it is.
+  await writeWhole(path.join(metadataFolder(file), 'root.json'), root)
   const state = stateOf(root, 'root')
   const metadata: RepositoryState = state === undefined ? {} : { root: state }
   const changes = changesOf([], materialsOf(trustedRoot))

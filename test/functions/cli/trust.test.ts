@@ -405,6 +405,11 @@ describe('trust --offline', () => {
       expect.stringMatching(/^the metadata it came with ended on 2026-/),
     ])
     expect(new Uint8Array(await readFile(at(TARGET)))).toEqual(publicGoodSeed().trustedRoot)
+    const check = ['trust', '--offline', '--check', '--out', at(TARGET)]
+    expect(await countersign(check)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('note: the metadata it came with ended on 2026-'),
+    })
   })
 
   test('reports on what is there without asking the mirror', async () => {
