@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OCI_MANIFEST } from '#functions/local/push.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
+import { signImage } from '#functions/local/sign.ts'
 import type { ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import type { CredentialsPort } from '#shared/ports.ts'
@@ -65,7 +67,7 @@ function engineOf(policies: readonly string[], credentials?: CredentialsPort) {
       now,
       credentials: credentials ?? (async () => undefined),
       credentialsFor,
-      plainHttpHosts: [locked.host],
+      plainHttpHosts: [locked.host, world.registry.host],
     }),
     verifier: createVerifier({ now, kms: createKmsKeys({ port: NO_KMS, now }) }),
   }
@@ -137,6 +139,42 @@ describe('a policy with credentials', () => {
       for (const name of order) expect((await ask(engine, name)).allowed).toBe(name === 'own')
     },
   )
+})
+
+describe('an attestor with PullSecrets', () => {
+  const SOURCE = 'ctlog: {insecureIgnoreTlog: true}'
+
+  /** The policy, its signatures in the locked registry, read with these Secrets. */
+  function sourced(name: string, secrets: readonly string[]) {
+    const list = secrets.map((secret) => `{name: ${secret}}`).join(', ')
+    const source = `source: {repository: ${locked.host}/signatures, PullSecrets: [${list}]}`
+    return policy(name).replace(SOURCE, `${SOURCE}\n        ${source}`)
+  }
+
+  test('reads signatures with them, the image without, and leaves nothing to other attestors', async () => {
+    const { pinned: open, digest: signed } = await world.push('open', [])
+    const target = { url: world.registry.url, repository: 'signatures' }
+    const descriptor = { mediaType: OCI_MANIFEST, digest: signed, size: 1 }
+    await signImage(target, { descriptor, reference: 'x' }, [world.signers.release], 'tag')
+    const signatures = world.registry.repositories.get('signatures')
+    if (signatures !== undefined) locked.repositories.set('signatures', signatures)
+    const texts = [
+      sourced('team', ['team']),
+      sourced('nobody', ['nobody']),
+      sourced('missing', ['missing']),
+      sourced('none', []),
+    ]
+    const engine = await engineOf(texts)
+    for (const name of ['none', 'team', 'nobody', 'missing', 'none', 'team']) {
+      const { allowed } = await ask(engine, name, open)
+      expect({ name, allowed }).toEqual({ name, allowed: name === 'team' })
+    }
+    const secret = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64')
+    const leaked = world.registry.requests.filter(({ headers }) =>
+      JSON.stringify(headers).includes(secret),
+    )
+    expect(leaked).toEqual([])
+  })
 })
 
 describe('pinning with credentials', () => {
