@@ -23,9 +23,8 @@ export interface SctOptions {
   tail?: Uint8Array
 }
 
-export interface SignerOptions extends CertificateOptions {
+export interface SignerOptions extends Omit<CertificateOptions, 'extra' | 'change'> {
   issuer: Minted
-  subject?: CertificateOptions['subject']
   oidcIssuer?: string | null
   names?: Uint8Array
   scts?: readonly SctOptions[]
