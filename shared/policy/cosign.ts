@@ -2,11 +2,8 @@ import { fromBase64, fromUtf8, sha256, toHex } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import { parseReference } from '../image/reference.ts'
 import { type CosignOptions, createCosignKeyAttestor } from '../signature/attestor.ts'
-import {
-  checked,
-  createCertificateAttestor,
-  createKeylessAttestor,
-} from '../signature/sigstore/attestor.ts'
+import { createCertificateAttestor, createKeylessAttestor } from '../signature/sigstore/attestor.ts'
+import { createTrust } from '../signature/sigstore/trust.ts'
 import type { CosignAttestor, SignatureSource, SigstoreTrust } from '../signature/types.ts'
 import type { CosignFields, CosignSpec } from './attestors.ts'
 import type { Path } from './shape.ts'
@@ -67,8 +64,7 @@ async function keyAttestor(
     ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }),
   }
   const path = ['key', kms === undefined ? 'data' : 'kms']
-  const attestor = await at(path, () => createCosignKeyAttestor(fields))
-  return options.trust === undefined ? attestor : at(['ctlog'], () => checked(attestor))
+  return at(path, () => createCosignKeyAttestor(fields))
 }
 
 async function keylessAttestor(
@@ -141,6 +137,8 @@ async function trustOf(
     ...(insecureIgnoreTlog === true ? { ignoreTlog: true } : {}),
     ...(insecureIgnoreSCT === true ? { ignoreSct: true } : {}),
   }
+  // Also a root that nothing will be verified with has to be right.
+  await at(['ctlog'], () => createTrust(trust))
   const isPlainKey = keyless === undefined && cosign.certificate?.certChain?.value === undefined
   // A key proves itself, unless somebody is to say when.
   return isPlainKey && insecureIgnoreTlog === true && tsaCertChain === undefined ? undefined : trust
@@ -148,7 +146,7 @@ async function trustOf(
 
 /** JSON of the trusted root, or undefined where the policy brings everything that is needed of one. */
 async function rootOf(cosign: CosignSpec, sources: TrustSources): Promise<string | undefined> {
-  const { tuf, trustedRoot, ctlog = {} } = cosign
+  const { tuf, trustedRoot } = cosign
   if (trustedRoot?.value !== undefined) return trustedRoot.value
   const mirror = tuf?.mirror
   const missing = missingOf(cosign)
@@ -158,7 +156,7 @@ async function rootOf(cosign: CosignSpec, sources: TrustSources): Promise<string
   if (root !== undefined) return root
   const of = mirror === undefined ? '' : ` of ${mirror}`
   const without =
-    missing.includes('log') && ctlog.insecureIgnoreTlog !== true && cosign.key !== undefined
+    cosign.key !== undefined && missing.length > 0
       ? ', or ctlog.insecureIgnoreTlog: true for a key without a log'
       : ''
   const message = `no trusted root${of} is known, and ${missing.join(', ') || 'tuf'} needs one: run countersign trust, set trustedRoot.value${without}`

@@ -23,8 +23,7 @@ export interface CosignKeyFields extends CosignOptions {
 
 /**
  * The attestor a policy's key fields describe, with its hash. The key or reference is checked here, when the policy
- * loads: throws `KEY_INVALID`, `KMS_REFERENCE_INVALID`, or `POLICY_UNSUPPORTED` for another key service. What the trust holds is not: see
- * `checkTrust`.
+ * loads: throws `KEY_INVALID`, `KMS_REFERENCE_INVALID`, or `POLICY_UNSUPPORTED` for another key service.  What the trust holds is not.
  */
 export async function createCosignKeyAttestor(fields: CosignKeyFields): Promise<CosignKeyAttestor> {
   const { data, kms, hashAlgorithm, ...options } = fields

@@ -26,7 +26,9 @@ export async function createKeylessAttestor(
     trust: SigstoreTrust
   },
 ): Promise<CosignKeylessAttestor> {
-  return checked(await withHash({ ...fields, kind: 'cosign-keyless' as const }))
+  const attestor = await withHash({ ...fields, kind: 'cosign-keyless' as const })
+  await loadMaterial(attestor)
+  return attestor
 }
 
 /**
@@ -36,11 +38,7 @@ export async function createKeylessAttestor(
 export async function createCertificateAttestor(
   fields: CosignOptions & { certificate?: string; chain?: string },
 ): Promise<CosignCertificateAttestor> {
-  return checked(await withHash({ ...fields, kind: 'cosign-certificate' as const }))
-}
-
-/** The attestor, once what it is verified with can be loaded. Throws as `loadMaterial` does. */
-export async function checked<A extends CosignAttestor>(attestor: A): Promise<A> {
+  const attestor = await withHash({ ...fields, kind: 'cosign-certificate' as const })
   await loadMaterial(attestor)
   return attestor
 }

@@ -87,7 +87,6 @@ spec:
       'a.yaml:19:13 POLICY_INVALID spec.matchImageReferences[0].glob: glob "a[b" at character 2: "[" is never closed',
       "a.yaml:24:19 CEL_CHECK spec.variables[0].expression: undeclared reference to 'nothing' (in container '') (at 2:11 of the expression)",
       "a.yaml:26:19 CEL_CHECK spec.variables[1].expression: undeclared reference to 'missing' (in container '') (at 1:1 of the expression)",
-      'a.yaml:31:7 POLICY_UNSUPPORTED spec.attestors[0].cosign.ctlog.insecureIgnoreTlog: signatures in a transparency log are not supported yet; a key attestor needs ctlog.insecureIgnoreTlog: true',
       'a.yaml:32:9 POLICY_INVALID spec.attestors[0].cosign.key: Required value: one of data and kms must be set',
       "a.yaml:34:67 CEL_CHECK spec.validations[0].expression: undefined field 'nobody' (at 1:49 of the expression)",
       'a.yaml:35:16 POLICY_INVALID spec.validations[0].message: Invalid value: "integer": must be of type string',

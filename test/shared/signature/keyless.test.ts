@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { keylessSigner } from '#functions/local/evidence.ts'
 import { pushReferrer } from '#functions/local/push.ts'
 import {
   bundleReferrer,
@@ -106,17 +107,16 @@ describe('an attestor of identities', () => {
     expect(verdict.candidates.map(({ detail }) => detail).join()).toContain(says)
   })
 
-  test('cannot tell of a signature of the .sig layout, which it does not verify yet', async () => {
+  test('verifies a signature under the .sig tag, and says no to one by a key there', async () => {
     const image = await stage.image()
-    const layer = await tagLayer(image, localSigner(keyPair('P-256').privateKey))
-    await pushSignatureTag(stage.target, image.descriptor.digest, [layer])
-    const verdict = await stage.verify(image, attestor)
-    expect(verdict).toMatchObject({
-      status: 'inconclusive',
-      error: {
-        code: 'POLICY_UNSUPPORTED',
-        message: 'keyless signatures under a .sig tag cannot be verified yet',
-      },
+    const byKey = await tagLayer(image, localSigner(keyPair('P-256').privateKey))
+    await pushSignatureTag(stage.target, image.descriptor.digest, [byKey])
+    expect(await stage.verify(image, attestor)).toMatchObject({ status: 'rejected' })
+    const layers = [byKey, await tagLayer(image, keylessSigner(world))]
+    await pushSignatureTag(stage.target, image.descriptor.digest, layers)
+    expect(await stage.verify(image, attestor)).toMatchObject({
+      status: 'verified',
+      signer: `${SUBJECT} (${ISSUER})`,
     })
   })
 
