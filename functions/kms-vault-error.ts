@@ -47,6 +47,7 @@ function describeStatus(status: number): KmsFault {
   const said = `HTTP ${status}`
   const known = STATUSES[status]
   const reason = known === undefined ? said : `${known} (${said})`
+  if (status >= 200 && status < 300) return unavailable(`no usable answer (${said})`, false)
   if (status < 400) {
     const advice = 'is not followed; give the address of the active node or of a load balancer'
     return unavailable(`a redirect (${said}) ${advice}`, false)

@@ -198,6 +198,12 @@ describe('createVault', () => {
       tries: 1,
     },
     {
+      name: 'an answer without content',
+      fault: { kind: 'status', status: 203, times: 9 },
+      reason: 'no usable answer (HTTP 203)',
+      tries: 1,
+    },
+    {
       name: 'an answer without data',
       fault: { kind: 'body', body: '{"data":null}' },
       reason: 'no usable answer, it has no data',
@@ -339,6 +345,21 @@ describe('createVault', () => {
     )
     expect([message, requests]).toEqual(['CONFIG_INVALID variable VAULT_TOKEN is not set', 0])
   })
+
+  test.each(['hvs.a\nb', 'hvs.a b', 'hvs.ключ', ''])(
+    'sends no token that no header takes, and does not repeat it: %j',
+    async (token) => {
+      const [error, requests] = await counting(() =>
+        portOf({ token: () => token })
+          .getPublicKey(keyOf(), SIGNAL())
+          .catch((thrown: unknown) => thrown),
+      )
+      expect(error).toEqual(
+        new AdmissionError('CONFIG_INVALID', 'the token of Vault has characters that no token has'),
+      )
+      expect(requests).toBe(0)
+    },
+  )
 
   test('gives a key or an AdmissionError, whatever Vault answers', async () => {
     const key = fc.record({
