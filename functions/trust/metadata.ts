@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { AdmissionError } from '#shared/errors.ts'
 import { decodeJson } from '#shared/json.ts'
 import { TRUST_STALE_DAYS } from '#shared/limits.ts'
 import { dig } from '#shared/signature/content.ts'
@@ -60,21 +61,36 @@ export function staleness({ timestamp, root }: RepositoryState, now: number): st
   return `the metadata it came with ended on ${dayOf(end)}`
 }
 
-/** Bytes of a file, or undefined when there is none. */
+/** Bytes of a file, or undefined when there is none. Throws `CONFIG_INVALID` when it cannot be read. */
 export async function readIfThere(file: string): Promise<Uint8Array | undefined> {
   try {
     return await readFile(file)
   } catch (thrown) {
-    if ((thrown as { code?: string }).code === 'ENOENT') return undefined
-    throw thrown
+    if (codeOf(thrown) === 'ENOENT') return undefined
+    throw failed('read', file, thrown)
   }
 }
 
-/** Writes a file in one step, with its folder: whoever reads it meanwhile sees the old one or the new one. */
+/**
+ * Writes a file in one step, with its folder: whoever reads it meanwhile sees the old one or the new one. Throws `CONFIG_INVALID` when it
+ * cannot be written.
+ */
 export async function writeWhole(file: string, bytes: Uint8Array): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true })
-  const mode = (await stat(file).catch(() => undefined))?.mode ?? 0o644
   const scratch = `${file}.${randomUUID()}.tmp`
-  await writeFile(scratch, bytes, { mode })
-  await rename(scratch, file)
+  try {
+    await mkdir(path.dirname(file), { recursive: true })
+    const mode = (await stat(file).catch(() => undefined))?.mode ?? 0o644
+    await writeFile(scratch, bytes, { mode })
+    await rename(scratch, file)
+  } catch (thrown) {
+    await rm(scratch, { force: true }).catch(() => undefined)
+    throw failed('write', file, thrown)
+  }
 }
+
+const codeOf = (thrown: unknown) => (thrown as { code?: string }).code
+
+const failed = (doing: 'read' | 'write', file: string, cause: unknown) =>
+  new AdmissionError('CONFIG_INVALID', `cannot ${doing} ${file}: ${codeOf(cause) ?? cause}`, {
+    cause,
+  })

@@ -1,10 +1,17 @@
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Updater } from 'tuf-js'
 import { AdmissionError } from '#shared/errors.ts'
 import { createFetcher, type MirrorFetcher } from './fetcher.ts'
-import { metadataFolder, type RepositoryState, ROLES, readState, writeWhole } from './metadata.ts'
+import {
+  metadataFolder,
+  type RepositoryState,
+  ROLES,
+  readIfThere,
+  readState,
+  writeWhole,
+} from './metadata.ts'
 import { TRUSTED_ROOT } from './seed.ts'
 
 /** What to refresh, and from where. */
@@ -45,12 +52,12 @@ export async function refresh(request: RefreshRequest): Promise<Refreshed> {
 async function refreshIn(scratch: string, request: RefreshRequest): Promise<Refreshed> {
   const { mirror, root, file, signal } = request
   const kept = metadataFolder(file)
+  await mkdir(path.join(scratch, 'targets'))
   // Trust begins with the root that was given; what earlier refreshes left only says how old the repository may not be.
   await writeFile(path.join(scratch, 'root.json'), root)
   for (const role of ROLES.slice(1)) {
-    await copyFile(path.join(kept, `${role}.json`), path.join(scratch, `${role}.json`)).catch(
-      ignoreMissing,
-    )
+    const bytes = await readIfThere(path.join(kept, `${role}.json`))
+    if (bytes !== undefined) await writeFile(path.join(scratch, `${role}.json`), bytes)
   }
   // Both are large, and only this command needs them.
   const { Updater } = await import('tuf-js')
@@ -95,7 +102,8 @@ function createUpdater(
     return new Client({
       metadataDir: scratch,
       metadataBaseUrl: mirror,
-      targetDir: scratch,
+      // Away from the metadata, whose files are named by roles.
+      targetDir: path.join(scratch, 'targets'),
       targetBaseUrl: `${mirror}/targets`,
       fetcher,
     })
@@ -120,7 +128,3 @@ function failure(thrown: unknown, { unreachable }: MirrorFetcher): Refreshed {
 }
 
 const textOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown))
-
-function ignoreMissing(thrown: unknown): void {
-  if ((thrown as { code?: string }).code !== 'ENOENT') throw thrown
-}

@@ -526,6 +526,15 @@ describe('trust exits 2 for bad input', () => {
     expect(err).not.toContain('pw')
   })
 
+  test('a place where nothing can be written', async () => {
+    const { code, err } = await trust('--out', at('root.json/trusted_root.json'))
+    const file = at('root.json/trusted_root.tuf/timestamp.json')
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `countersign trust: cannot read ${file}: ENOTDIR\n`,
+    })
+  })
+
   test('a root that has not signed itself', async () => {
     const forged = JSON.parse(new TextDecoder().decode(repository.root))
     forged.signed.version = 7
