@@ -39,6 +39,8 @@ const ENTRIES: Readonly<Record<BundleName, string>> = {
   worker: 'worker.ts',
 }
 const KMS_CLIENT = '@aws-sdk/client-kms'
+/** The part of the key cache that is for AWS KMS, as it imports it. */
+const AWS_MODULE = './kms-aws.ts'
 /** The part of the key cache, and of the ports, that is for Vault: as both import it. */
 const VAULT_MODULE = './kms-vault.ts'
 /** As `signature/verify.ts` imports it. */
@@ -113,7 +115,8 @@ const WORKER: Target = {
 function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   const unneeded = new Map<string, string>()
   if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
-  if (!usesVault(deployment)) unneeded.set(VAULT_MODULE, 'Vault keys')
+  if (!keyReferences(deployment).some(isAws)) unneeded.set(AWS_MODULE, 'KMS keys')
+  if (keyReferences(deployment).every(isAws)) unneeded.set(VAULT_MODULE, 'Vault keys')
   if (!usesNotary(deployment)) unneeded.set(NOTARY_MODULE, 'notary attestors')
   if (!looksUpRevocation(deployment)) unneeded.set(REVOCATION_MODULE, 'revocation')
   if (!deployment.policies.some(({ attestors }) => attestors.some(usesSigstore))) {
@@ -157,13 +160,11 @@ function usesSigstore(attestor: Attestor): boolean {
 /** True when the sealing key or an attestor of any policy lives in AWS KMS. */
 export function usesKms(deployment: Deployment): boolean {
   const { key } = deployment.config.outcomes
-  return key.kind === 'kms' || keyReferences(deployment).some((text) => /^awskms:/.test(text))
+  return key.kind === 'kms' || keyReferences(deployment).some(isAws)
 }
 
-/** True when an attestor of any policy lives in Vault. */
-function usesVault(deployment: Deployment): boolean {
-  return keyReferences(deployment).some((text) => !/^awskms:/.test(text))
-}
+/** Of the two services that policies can name. */
+const isAws = (reference: string): boolean => reference.startsWith('awskms:')
 
 function keyReferences({ policies }: Deployment): string[] {
   return policies.flatMap(({ attestors }) =>

@@ -2,7 +2,7 @@ import { AdmissionError } from '../errors.ts'
 import { MAX_KMS_MESSAGE_BYTES } from '../limits.ts'
 import type { KmsKey, KmsPort, KmsPublicKey, KmsVerification } from '../ports.ts'
 import { HASHES, importVerifyingKey, type Scheme, type VerifyingKey } from './key.ts'
-import type { ConfirmCall, ServiceKey } from './kms-service.ts'
+import type { ConfirmCall, FetchedKey } from './kms-service.ts'
 import type { HashAlgorithm } from './types.ts'
 
 const RSA = ['RSASSA_PKCS1_V1_5', 'RSASSA_PSS'].flatMap((scheme) =>
@@ -20,16 +20,15 @@ const KEY_SPECS: Readonly<Record<string, { name: string; algorithms: readonly st
   RSA_4096: { name: 'RSA 4096', algorithms: RSA },
 }
 
-/** A key in AWS KMS. */
-export function awsKey(target: KmsKey, port: KmsPort): ServiceKey {
-  const { keyId, region, endpoint = '' } = target
+/** A key in AWS KMS, verifying what its spec and its signing algorithms allow. Throws as `ServiceKey.fetch` does. */
+export async function fetchAwsKey(
+  target: KmsKey,
+  port: KmsPort,
+  signal: AbortSignal,
+): Promise<FetchedKey> {
   return {
-    id: JSON.stringify(['awskms', region, endpoint, keyId]),
-    name: `KMS key ${keyId}`,
-    fetch: async (signal) => ({
-      key: await toVerifyingKey(await port.getPublicKey(target, signal), target),
-      verify: async (call, until) => port.verify(target, await toVerification(call, target), until),
-    }),
+    key: await toVerifyingKey(await port.getPublicKey(target, signal), target),
+    verify: async (call, until) => port.verify(target, await toVerification(call, target), until),
   }
 }
 

@@ -1,9 +1,8 @@
 import { Cache } from '../cache.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { KMS_KEY_TTL_MS, KMS_REFUSAL_TTL_MS, KMS_STALE_MS, KMS_STALE_RETRY_MS } from '../limits.ts'
-import type { KmsPort, VaultKey, VaultPort } from '../ports.ts'
+import type { KmsKey, KmsPort, VaultKey, VaultPort } from '../ports.ts'
 import type { VerifyingKey } from './key.ts'
-import { awsKey } from './kms-aws.ts'
 import { checkKmsSettings, type KmsSettings, resolveKeyReference } from './kms-reference.ts'
 import type { ConfirmCall, FetchedKey, ServiceKey } from './kms-service.ts'
 
@@ -81,7 +80,20 @@ class CachedKmsKeys implements KmsKeys {
 
   #locate(reference: string): ServiceKey {
     const target = resolveKeyReference(reference, this.#options)
-    return 'keyId' in target ? awsKey(target, this.#options.port) : this.#vaultKey(target)
+    return 'keyId' in target ? this.#awsKey(target) : this.#vaultKey(target)
+  }
+
+  #awsKey(target: KmsKey): ServiceKey {
+    const { keyId, region, endpoint = '' } = target
+    return {
+      id: JSON.stringify(['awskms', region, endpoint, keyId]),
+      name: `KMS key ${keyId}`,
+      fetch: async (signal) => {
+        // Of the services, a function loads those that its policies name.
+        const { fetchAwsKey } = await import('./kms-aws.ts')
+        return fetchAwsKey(target, this.#options.port, signal)
+      },
+    }
   }
 
   #vaultKey(target: VaultKey): ServiceKey {
