@@ -181,6 +181,22 @@ export function contract(
         expect(answer.text).toContain('not signed by the release key')
       })
 
+      test('are decided by what is attested about an image, sealed by mutate or not', async () => {
+        const { images } = getWorld()
+        const object = pod(images.built) as JsonObject
+        const mutated = verified(await postReview('mutate', { object }, '/built'), 'mutate')
+        const sealed = applyPatch(object, mutated.patch)
+        for (const each of [sealed, object]) {
+          const decided = await postReview('validate', { object: each }, '/built')
+          expect(verified(decided, 'validate')).toMatchObject({ allowed: true })
+        }
+        const homemade = await postReview('validate', podOf(images.homemade), '/built')
+        expectDenial(homemade, 'validate', 403)
+        expect(homemade.text).toContain('it is homemade')
+        const unsigned = images.unsigned.replace('/unsigned', '/built')
+        expectDenial(await postReview('validate', podOf(unsigned), '/built'), 'validate', 403)
+      })
+
       test('with a huge seal that nobody made are verified live', async () => {
         const { images } = getWorld()
         const annotations = { 'countersign.dev/seal': `v1.a.${'A'.repeat(200 * 1024)}.AAAA` }

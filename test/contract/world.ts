@@ -8,7 +8,7 @@ import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { pushImage } from '#functions/local/image.ts'
 import type { KmsEmulator } from '#functions/local/kms.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
-import { signImage } from '#functions/local/sign.ts'
+import { attest, signImage } from '#functions/local/sign.ts'
 import { kmsSigner, localSigner, type Signer } from '#functions/local/signer.ts'
 import type { VaultEmulator } from '#functions/local/vault.ts'
 import { vaultSigner } from '#functions/local/vault-signer.ts'
@@ -30,7 +30,15 @@ export interface World {
   deployment: Deployment
   registry: LocalRegistry
   /** References of images, all but the first pinned. The registry never answers for the stalled one. */
-  images: { tagged: string; signed: string; unsigned: string; stalled: string }
+  images: {
+    tagged: string
+    signed: string
+    unsigned: string
+    stalled: string
+    /** Attested to be built where they should, and elsewhere. */
+    built: string
+    homemade: string
+  }
   /** `index.mjs` by bundle name. */
   bundles: Readonly<Record<BundleReport['name'], string>>
   close(): Promise<void>
@@ -40,7 +48,11 @@ export interface World {
 export async function createWorld(service?: KmsEmulator | VaultEmulator): Promise<World> {
   const registry = await startRegistry()
   const { attestor, signer, outcomeKey, config } = await keysIn(service)
-  const policies = await loadPolicies([{ name: 'signed.yaml', text: policyText(attestor) }], {
+  const files = [
+    { name: 'signed.yaml', text: policyText(attestor) },
+    { name: 'built.yaml', text: builtText(attestor) },
+  ]
+  const policies = await loadPolicies(files, {
     kmsEndpoints: config.endpoints ?? [],
     kmsRegion: 'eu-central-1',
     ...(config.vault && { kmsVault: config.vault }),
@@ -58,6 +70,8 @@ export async function createWorld(service?: KmsEmulator | VaultEmulator): Promis
   ])
   const image = { descriptor: signed, reference: `${registry.host}/signed` }
   await signImage({ url: registry.url, repository: 'signed' }, image, [signer], 'tag')
+  const built = await pushBuilt(registry, signer, 'built', 'tag')
+  const homemade = await pushBuilt(registry, signer, 'homemade', 'dsse')
   registry.faults.add({ kind: 'stall' }, { on: /\/v2\/stalled\// })
   return {
     deployment,
@@ -67,6 +81,8 @@ export async function createWorld(service?: KmsEmulator | VaultEmulator): Promis
       signed: `${registry.host}/signed:1@${signed.digest}`,
       unsigned: `${registry.host}/unsigned:1@${unsigned.digest}`,
       stalled: `${registry.host}/stalled:1@${signed.digest}`,
+      built,
+      homemade,
     },
     // Every name was asked for.
     bundles: Object.fromEntries(
@@ -78,6 +94,23 @@ export async function createWorld(service?: KmsEmulator | VaultEmulator): Promis
     },
   }
 }
+
+/** A new image, pinned, whose provenance says that it was built in the place of its name. */
+async function pushBuilt(
+  registry: LocalRegistry,
+  signer: Signer,
+  repository: string,
+  layout: 'tag' | 'dsse',
+): Promise<string> {
+  const target = { url: registry.url, repository }
+  const descriptor = await pushImage(target, { text: repository, tag: '1' })
+  const reference = `${registry.host}/${repository}`
+  const attested = { predicateType: PROVENANCE, predicate: { builder: repository }, layout }
+  await attest(target, { descriptor, reference }, signer, attested)
+  return `${reference}:1@${descriptor.digest}`
+}
+
+const PROVENANCE = 'https://slsa.dev/provenance/v1'
 
 interface Keys {
   /** The policy's `cosign.key`. */
@@ -178,5 +211,37 @@ spec:
   validations:
     - expression: images.containers.all(image, verifyImageSignatures(image, [attestors.release]) > 0)
       message: not signed by the release key
+`
+}
+
+/** Images of two names carry a provenance by the key, which has to name the right builder. */
+function builtText(key: Keys['attestor']): string {
+  return `
+apiVersion: policies.kyverno.io/v1
+kind: ImageValidatingPolicy
+metadata:
+  name: built
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods]}
+  matchImageReferences:
+    - glob: "*/built*"
+    - glob: "*/homemade*"
+  attestors:
+    - name: release
+      cosign:
+        key: ${JSON.stringify(key)}
+        ctlog:
+          insecureIgnoreTlog: true
+  attestations:
+    - name: provenance
+      intoto:
+        type: slsaprovenance1
+  validations:
+    - expression: images.containers.all(image, verifyAttestationSignatures(image, attestations.provenance, [attestors.release]) > 0)
+      message: no provenance
+    - expression: images.containers.all(image, extractPayload(image, attestations.provenance).predicate.builder == "built")
+      messageExpression: '"it is " + string(extractPayload(images.containers[0], attestations.provenance).predicate.builder)'
 `
 }

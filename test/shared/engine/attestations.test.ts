@@ -315,6 +315,29 @@ describe('an attestation that does not count', () => {
       reason: /signature is not by this ECDSA P-256 key/,
     },
     {
+      name: 'is signed and no JSON',
+      prepare: async () => {
+        const one = await image()
+        const bundle = await envelopeBundle(Buffer.from('not JSON'), world.signers.release)
+        await pushReferrer(one.target, one.descriptor, bundleReferrer(bundle, 'dsse', SLSA))
+        return one
+      },
+      reason: /none of 1 attestations of .* JSON/,
+    },
+    {
+      name: 'is signed as text',
+      prepare: async () => {
+        const one = await image()
+        const layer = await attestationLayer(one, world.signers.release, PROVENANCE)
+        const { payload } = JSON.parse(Buffer.from(layer.bytes).toString())
+        const signed = Buffer.from(payload, 'base64')
+        const bundle = await envelopeBundle(signed, world.signers.release, 'text/plain')
+        await pushReferrer(one.target, one.descriptor, bundleReferrer(bundle, 'dsse', SLSA))
+        return one
+      },
+      reason: /DSSE payload type is "text\/plain", expected application\/vnd\.in-toto\+json/,
+    },
+    {
       name: 'has two signatures in one envelope',
       prepare: async () => {
         const one = await image()
