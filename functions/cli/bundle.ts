@@ -115,7 +115,7 @@ const WORKER: Target = {
 function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   const unneeded = new Map<string, string>()
   if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
-  if (!keyReferences(deployment).some(isAws)) unneeded.set(AWS_MODULE, 'KMS keys')
+  if (!keyReferences(deployment).some(isAws)) unneeded.set(AWS_MODULE, 'attestors in KMS')
   if (keyReferences(deployment).every(isAws)) unneeded.set(VAULT_MODULE, 'Vault keys')
   if (!usesNotary(deployment)) unneeded.set(NOTARY_MODULE, 'notary attestors')
   if (!looksUpRevocation(deployment)) unneeded.set(REVOCATION_MODULE, 'revocation')

@@ -41,6 +41,9 @@ async function bundle(...keys: object[]) {
     (await readdir(where)).map((name) => readFile(path.join(where, name), 'utf8')),
   )
   const text = texts.join('\n')
+  // What sends to a service and what knows its kinds of keys go together.
+  expect(text.includes('ecdsa-p521')).toBe(text.includes('x-vault-token'))
+  expect(text.includes('ECC_NIST_P521')).toBe(text.includes('TrentService'))
   return { vault: text.includes('x-vault-token'), aws: text.includes('TrentService') }
 }
 
