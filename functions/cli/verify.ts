@@ -177,14 +177,15 @@ function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Fin
 const HELP = `
 Exit codes: 0 verified, 1 not verified or could not be told, 2 bad input. Registry logins come from
 $DOCKER_CONFIG/config.json or ~/.docker/config.json. Policies that name no trusted root use
-Sigstore's public-good instance, as it came with this program or as the config's trust list has it. A key or a certificate
-alone proves who signed; with --trusted-root a log has to have seen it as well.
+Sigstore's public-good instance, as it came with this program or as the config's trust list has it.
+A key or a certificate alone proves who signed; with --trusted-root a log has to have seen it as
+well.
 
 Examples:
   $ countersign verify registry.example.com/shop/api:1.4.2 --policy infra/policies --config infra/countersign.yaml
   $ countersign verify registry.example.com/shop/api:1.4.2 --key cosign.pub
   $ countersign verify registry.example.com/shop/api:1.4.2 \\
-      --certificate-identity https://github.com/shop/api/.github/workflows/release.yml@refs/heads/main \\
+      --certificate-identity https://ci.example.com/shop/release.yml@refs/heads/main \\
       --certificate-oidc-issuer https://token.actions.githubusercontent.com
   $ countersign verify registry.example.com/shop/api:1.4.2 --certificate-chain ca.pem --annotation stage=ci
   $ countersign verify registry.example.com/shop/api:1.4.2 --key awskms:///alias/release --region eu-central-1

@@ -39,8 +39,8 @@ describe('countersign --help', () => {
     '%s prints text, JSON or YAML',
     async (command) => {
       const { out } = await countersign([...command.split(' '), '--help'])
-      expect(out).toMatch(
-        /-o, --output <format> .*\(choices: "text",\s+"json",\s+"yaml", default: "text"\)/s,
+      expect(out.replaceAll(/\s+/g, ' ')).toContain(
+        '-o, --output <format> how to print (choices: "text", "json", "yaml", default: "text")',
       )
     },
   )
