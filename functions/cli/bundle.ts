@@ -49,6 +49,9 @@ const NOTARY_MODULE = './notary/image.ts'
 const SIGSTORE_MODULES = ['./sigstore/check.ts', './sigstore/attestor.ts']
 /** As `signature/revocation/load.ts` imports it. */
 const REVOCATION_MODULE = './lookup.ts'
+/** As `signature/attestation.ts` imports them. */
+const ATTESTATION_MODULES = ['./attestation-statement.ts', './attestation-payload.ts']
+const REFERRER_MODULE = './attestation-referrer.ts'
 /** What esbuild calls the virtual module. */
 const DEPLOYMENT_MODULE = 'countersign:deployment'
 /** Where stubs stand for modules that a deployment never asks for. */
@@ -121,6 +124,13 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   if (!looksUpRevocation(deployment)) unneeded.set(REVOCATION_MODULE, 'revocation')
   if (!deployment.policies.some(({ attestors }) => attestors.some(usesSigstore))) {
     for (const each of SIGSTORE_MODULES) unneeded.set(each, 'certificates, logs and timestamps')
+  }
+  const attestations = deployment.policies.flatMap((policy) => policy.attestations)
+  if (attestations.length === 0) {
+    for (const each of ATTESTATION_MODULES) unneeded.set(each, 'attestations')
+  }
+  if (!attestations.some((attestation) => 'referrer' in attestation)) {
+    unneeded.set(REFERRER_MODULE, 'referrers as attestations')
   }
   return unneeded
 }

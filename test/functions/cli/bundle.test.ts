@@ -99,6 +99,38 @@ describe('bundleFunctions', () => {
       expect(compare(report!).over).toEqual([])
     },
   )
+  test.each([
+    { name: 'no attestations', attestations: [], has: [false, false] },
+    {
+      name: 'statements',
+      attestations: [{ name: 'a', intoto: { type: 'vuln' } }],
+      has: [true, false],
+    },
+    {
+      name: 'referrers',
+      attestations: [{ name: 'a', referrer: { type: 'sbom' } }],
+      has: [true, true],
+    },
+  ])(
+    'holds what reads attestations as far as policies have $name',
+    async ({ attestations, has }) => {
+      const { policies } = await load([policyDocument({ attestations })])
+      expect(policies).toHaveLength(1)
+      const { report } = await bundle({ secrets: [{ id: 'a', env: 'SEAL' }] }, policies)
+      const dir = path.dirname(report.entry)
+      const names = (await readdir(dir)).filter((file) => file.endsWith('.mjs'))
+      const texts = await Promise.all(names.map((file) => readFile(path.join(dir, file), 'utf8')))
+      const lacks = ['without attestations', 'without referrers as attestations'].map((text) =>
+        texts.join('\n').includes(text),
+      )
+      expect(lacks).toEqual(has.map((each) => !each))
+      expect((await readFile(report.entry, 'utf8')).includes('must have only one layer')).toBe(
+        false,
+      )
+      expect(compare(report).over).toEqual([])
+    },
+  )
+
   test('holds what reads Notary Project envelopes only for a policy that needs it, and not loaded at the start', async () => {
     const key = { secrets: [{ id: 'a', env: 'SEAL' }] }
     const plain = await bundle(key)
