@@ -1,4 +1,5 @@
-import { type Bytes, concat, equal, sha256, toHex } from '../../bytes.ts'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { type Bytes, concat, equal, toHex } from '../../bytes.ts'
 import { MAX_CERTIFICATE_TIMESTAMPS } from '../../limits.ts'
 import { encodeDer, TAG } from '../der.ts'
 import type { VerifyingKey } from '../key.ts'
@@ -39,7 +40,7 @@ export async function certificateLogFault(
   const seen = new Set<string>()
   let fault = ''
   const list = certificate.values.get(TIMESTAMPS)
-  const entry = list && (await precertificateEntry(certificate, issuer))
+  const entry = list && precertificateEntry(certificate, issuer)
   for (const each of list === undefined ? [] : readTimestamps(list)) {
     for (const log of logs.filter(({ id }) => equal(id, each.logId))) {
       if (entry === undefined || !isWithin(log, milliseconds(each.time))) {
@@ -57,7 +58,7 @@ export async function certificateLogFault(
 }
 
 /** What every log has signed of the certificate: the hash of its issuer's key, and its signed part without the timestamps. */
-async function precertificateEntry(certificate: Certificate, issuer: Certificate): Promise<Bytes> {
+function precertificateEntry(certificate: Certificate, issuer: Certificate): Bytes {
   const fields = DerReader.only(certificate.tbs, 'certificate').rest()
   const parts = fields.map(({ tag, content, whole }) => {
     if (tag !== EXTENSIONS) return whole
@@ -65,7 +66,7 @@ async function precertificateEntry(certificate: Certificate, issuer: Certificate
     return encodeDer(EXTENSIONS, encodeDer(TAG.sequence, ...kept.map((each) => each.whole)))
   })
   const precertificate = encodeDer(TAG.sequence, ...parts)
-  return concat(await sha256(issuer.spki), uint24(precertificate.length), precertificate)
+  return concat(sha256(issuer.spki), uint24(precertificate.length), precertificate)
 }
 
 function isNotTimestamps({ content }: { content: Bytes }): boolean {

@@ -62,8 +62,8 @@ export function verifyLayer(
     const logged: Logged = {
       signature,
       verifiers: party.verifiers,
-      messageDigest: (algorithm) => hash(algorithm, message),
-      ...(statement && { payloadDigest: (algorithm) => hash(algorithm, statement) }),
+      messageDigest: hasher(message),
+      ...(statement && { payloadDigest: hasher(statement) }),
     }
     const sighting = { logged, stamped: layer.stamped, passed, ...wanted }
     const verdict = await witnessed(evidence, party, sighting)
@@ -88,11 +88,9 @@ async function verdictOf(
     return await verify((detail) => next(true, detail))
   } catch (thrown) {
     const error = toAdmissionError(thrown, 'verifying a Sigstore signature')
-    // Keys of the policy were imported when it was loaded: this one was published.
-    const isPublished = isContentFault(error) || error.code === 'KEY_INVALID'
     const reason = thrown instanceof Refusal ? thrown.message : error.message
     next(false, reason)
-    return thrown instanceof Refusal || isPublished
+    return thrown instanceof Refusal || isContentFault(error)
       ? { status: 'rejected', reason }
       : { status: 'inconclusive', error }
   }
@@ -110,20 +108,16 @@ async function verifyContent(
   artifact: Artifact,
 ): Promise<Logged> {
   const { verifiers } = party
+  const digestOf = digesterOf(artifact)
   if ('envelope' in content) {
     const { payload, message, signature } = content.envelope
     await verifySignature(party, message, signature)
-    const fault = await subjectFault(payload, (algorithm) => digestOf(artifact, algorithm))
+    const fault = await subjectFault(payload, digestOf)
     if (fault !== undefined) throw new Refusal(fault)
-    return {
-      signature,
-      verifiers,
-      messageDigest: (algorithm) => hash(algorithm, message),
-      payloadDigest: (algorithm) => hash(algorithm, payload),
-    }
+    return { signature, verifiers, messageDigest: hasher(message), payloadDigest: hasher(payload) }
   }
   const { signature, digest } = content.message
-  const actual = await digestOf(artifact, digest.algorithm)
+  const actual = await digestOf(digest.algorithm)
   if (actual === undefined) {
     throw new AdmissionError(
       'INTERNAL',
@@ -136,7 +130,7 @@ async function verifyContent(
   } else {
     verifyDigestSignature(party, artifact, digest.algorithm, signature)
   }
-  return { signature, verifiers, messageDigest: (algorithm) => digestOf(artifact, algorithm) }
+  return { signature, verifiers, messageDigest: digestOf }
 }
 
 async function verifySignature(
@@ -166,13 +160,22 @@ function verifyDigestSignature(
   }
 }
 
-async function digestOf(artifact: Artifact, algorithm: HashAlgorithm): Promise<Bytes | undefined> {
-  if ('bytes' in artifact) return hash(algorithm, artifact.bytes)
-  return artifact.digest.algorithm === algorithm ? artifact.digest.value : undefined
+/** Digests of the artifact, as far as they are known. */
+function digesterOf(artifact: Artifact): Logged['messageDigest'] {
+  if ('bytes' in artifact) return hasher(artifact.bytes)
+  const { algorithm: known, value } = artifact.digest
+  return async (algorithm) => (algorithm === known ? value : undefined)
 }
 
-async function hash(algorithm: HashAlgorithm, bytes: Bytes): Promise<Bytes> {
-  return new Uint8Array(await crypto.subtle.digest(HASHES[algorithm].name, bytes))
+/** Digests of the bytes, each made once. */
+function hasher(bytes: Bytes): (algorithm: HashAlgorithm) => Promise<Bytes> {
+  const made = new Map<HashAlgorithm, Bytes>()
+  return async (algorithm) => {
+    const { name } = HASHES[algorithm]
+    const digest = made.get(algorithm) ?? new Uint8Array(await crypto.subtle.digest(name, bytes))
+    made.set(algorithm, digest)
+    return digest
+  }
 }
 
 // --- the witnesses

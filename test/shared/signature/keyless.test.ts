@@ -97,7 +97,7 @@ describe('an attestor of identities', () => {
     {
       name: 'a signature by a key',
       options: (image) => ({ ...statement(image), plainKey: true }),
-      says: 'bundle was signed with a key',
+      says: 'signature comes without a certificate, expected one of the signer',
     },
   ])('says no to $name', async ({ options, says }) => {
     const image = await stage.image()
