@@ -42,19 +42,39 @@ function missing(cluster: ClusterConfig, index: number, names: ReadonlySet<strin
   )
 }
 
-/** The JSON text that is embedded in bundles. */
-export function formatDeployment(deployment: Deployment): string {
-  return stringifyJson(deployment as unknown as JsonValue)
+/** The JSON text that is embedded in bundles. Trusted roots, which take seven thousand bytes each, are in it once. */
+export function formatDeployment({ policies, ...rest }: Deployment): string {
+  const roots: string[] = []
+  const placed = policies.map((policy) =>
+    withRoots(policy, (root) => {
+      if (!roots.includes(root)) roots.push(root)
+      return String(roots.indexOf(root))
+    }),
+  )
+  return stringifyJson({ ...rest, policies: placed, roots } as unknown as JsonValue)
 }
 
 /** The Deployment in a bundle. The text comes from `formatDeployment`, so nothing but its presence is checked. */
 export function parseDeployment(text: string): Deployment {
   // Policies may hold integers beyond 2^53, which only this parser keeps.
-  const deployment = parseJson(text) as unknown as Partial<Deployment> | null
-  if (!deployment?.config || !deployment.policies || !deployment.hash) {
+  const parsed = parseJson(text) as unknown as Partial<Deployment & { roots: string[] }> | null
+  if (!parsed?.config || !parsed.policies || !parsed.hash || !parsed.roots) {
     throw new TypeError('the bundle holds no deployment; `countersign build` makes bundles')
   }
-  return { config: deployment.config, policies: deployment.policies, hash: deployment.hash }
+  const { config, hash, roots } = parsed
+  const policies = parsed.policies.map((policy) =>
+    withRoots(policy, (place) => roots[Number(place)] ?? ''),
+  )
+  return { config, policies, hash }
+}
+
+/** The policy with the trusted root of each attestor replaced. */
+function withRoots(policy: CompiledPolicy, replace: (root: string) => string): CompiledPolicy {
+  const attestors = policy.attestors.map((attestor) => {
+    if (attestor.kind === 'notary' || attestor.trust?.root === undefined) return attestor
+    return { ...attestor, trust: { ...attestor.trust, root: replace(attestor.trust.root) } }
+  })
+  return { ...policy, attestors }
 }
 
 /** The names of the policies that a cluster may be asked about. */

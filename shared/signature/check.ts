@@ -111,7 +111,11 @@ async function materialOf(
   const known = trusts.get(attestor.hash, 0)
   if (known !== undefined) return known
   const { loadMaterial } = await import('./sigstore/attestor.ts')
-  const material = await loadMaterial(attestor).catch(couldNotLoad)
+  // Attestors of one root share it, once it is loaded.
+  const shared = JSON.stringify(attestor.trust ?? null)
+  const material = await loadMaterial(attestor, trusts.get(shared, 0)?.trust).catch(couldNotLoad)
+  const { trust } = material
+  trusts.set(shared, { trust }, Number.POSITIVE_INFINITY)
   trusts.set(attestor.hash, material, Number.POSITIVE_INFINITY)
   return material
 }

@@ -43,11 +43,18 @@ export async function createCertificateAttestor(
   return attestor
 }
 
-/** The material of an attestor, ready to verify; it takes milliseconds, so it is worth keeping. Throws `CONFIG_INVALID`, `POLICY_INVALID`. */
-export async function loadMaterial(attestor: CosignAttestor): Promise<SigstoreMaterial> {
+/**
+ * The material of an attestor, ready to verify, with its trust if that was loaded before; it takes milliseconds, so it is worth keeping.
+ * Throws `CONFIG_INVALID`, `POLICY_INVALID`.
+ */
+export async function loadMaterial(
+  attestor: CosignAttestor,
+  loaded?: Trust,
+): Promise<SigstoreMaterial> {
   const signer = await signerOf(attestor)
   // Without trust nobody has to have witnessed the signature.
-  const trust = await createTrust(attestor.trust ?? { ignoreTlog: true, ignoreSct: true })
+  const nobody = { ignoreTlog: true, ignoreSct: true }
+  const trust = loaded ?? (await createTrust(attestor.trust ?? nobody))
   return { trust, ...(signer === undefined ? {} : { signer }) }
 }
 

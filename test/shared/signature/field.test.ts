@@ -218,7 +218,12 @@ describe('IMG-16: material inside the artifact is no key', () => {
 
 describe('IMG-17: a log entry has to be about this very signature', () => {
   const other = utf8('another payload')
-  test.each<{ name: string; change?: (spec: Json) => void; rekor?: 'unknown'; counts: 0 | 1 }>([
+  test.each<{
+    name: string
+    change?: (spec: Json) => void
+    rekor?: 'v1' | 'unknown'
+    counts: 0 | 1
+  }>([
     { name: 'and then it counts', counts: 1 },
     {
       name: 'not about another valid signature',
