@@ -193,8 +193,8 @@ export class CallLedger {
   }
 
   /**
-   * What the first attestor attests, in the order this pass asked, that is good. While another of them is not known the payload might be
-   * another too, so that it is not given: of an attestation that could not be checked there is none, whichever bound is tried.
+   * What the first attestor attests, in the order this pass asked, that is good. Where one of them is not known, or anything before was
+   * counted without being known, this might be another payload or none; then there is none, whichever bound is tried.
    */
   #payload(
     policy: CompiledPolicy,
@@ -209,7 +209,7 @@ export class CallLedger {
     const found = names.map((attestor) => this.#lookUp({ ...about, attestor }))
     if (found.includes('too many')) return TOO_MANY
     if (found.includes('pending')) return { kind: 'pending' }
-    const unknown = unknownOf(about, names, found)
+    const unknown = [...unknownOf(about, names, found), ...pass.seen]
     if (unknown.length > 0) return failure(`could not verify ${describe(unknown)}`)
     const first = found.findIndex(isGood)
     const [attestor, good] = [names[first], found[first]]
@@ -265,9 +265,9 @@ export class CallLedger {
   }
 }
 
-/** A new pass; `seen` may be shared by several. */
-export function newPass(bound: Bound, seen: Inconclusive[] = []): Pass {
-  return { bound, seen, asked: new Map() }
+/** A new pass. */
+export function newPass(bound: Bound): Pass {
+  return { bound, seen: [], asked: new Map() }
 }
 
 /** Why the strict hand-over has no answer about an image. */

@@ -87,15 +87,15 @@ function evaluateOnce(
   subject: Subject,
   ledger: CallLedger,
 ): Finding | undefined {
-  const seen: Inconclusive[] = []
-  const low = evaluate(prepared, subject, hostOf(prepared, ledger, newPass('low', seen)))
+  const [without, withThem] = [newPass('low'), newPass('high')]
+  const low = evaluate(prepared, subject, hostOf(prepared, ledger, without))
   if (low.status === 'pending') return undefined
-  if (seen.length === 0 || low.status === 'pass') return toFinding(prepared, low, ledger)
-  const high = evaluate(prepared, subject, hostOf(prepared, ledger, newPass('high', seen)))
+  if (without.seen.length === 0 || low.status === 'pass') return toFinding(prepared, low, ledger)
+  const high = evaluate(prepared, subject, hostOf(prepared, ledger, withThem))
   if (high.status === 'pending') return undefined
   return high.status === low.status
     ? toFinding(prepared, low, ledger)
-    : undecided(prepared, low, ledger, seen)
+    : undecided(prepared, low, ledger, [...without.seen, ...withThem.seen])
 }
 
 function undecided(

@@ -21,8 +21,8 @@ const COUNTS: ReadonlySet<string> = new Set([
  * out of a count without admitting anything. `verify(…) > 0` and `verify(…) >= 2` are of that kind, alone, in `all`, `exists`, `map`,
  * and joined by `&&` and `||`; `verify(…) == 0`, `!(verify(…) > 0)` and counts compared with each other are not. In doubt: false.
  *
- * `extractPayload` depends on no count: while an attestation it could come from is not known, it is an error (`engine/calls.ts`), and what
- * absorbs an error would absorb any value.
+ * `extractPayload` depends on no count: once anything was counted without being known it is an error (`engine/calls.ts`), and what absorbs
+ * an error would absorb any value.
  */
 export function moreNeverHurts(policy: Pick<CompiledPolicy, 'variables' | 'validations'>): boolean {
   const variables = new Map<string, Dependence>()

@@ -554,6 +554,19 @@ describe('extractPayload', () => {
     expect(await verdict(policy({ attestors, ...only(both) }), one)).toMatch(
       /^Policy built error: failed to evaluate policy: could not verify image \S+, attestation slsa, attestor unknown: no KMS here/,
     )
+    // Nor while a signature is left out of a count: with it the payload might not have been asked for.
+    const signed = await world.push('attested/signed', ['release'])
+    const stored = { mediaType: '', digest: signed.digest, size: 1 }
+    const target = { url: world.registry.url, repository: 'attested/signed' }
+    await attest(target, { descriptor: stored, reference: '' }, world.signers.release, PROVENANCE)
+    const signature = `verifyImageSignatures(images.containers[0], [attestors.unknown, attestors.release]) > 0`
+    const onlyOurs = `${COUNT} > 0 && ${PAYLOAD}.predicate.runs == 3`
+    expect(
+      await verdict(policy({ attestors, ...only(`${signature} && ${onlyOurs}`) }), signed),
+    ).toMatch(/^Policy built error: .* attestor unknown: no KMS here/)
+    expect(
+      await verdict(policy({ attestors, ...only(`${onlyOurs} && ${signature}`) }), signed),
+    ).toBe('admitted')
     expect(await verdict(policy({ attestors, ...only(`${count} > 1`) }), one)).toMatch(
       /^Policy built error: .*attestor unknown: no KMS here/,
     )
