@@ -33,7 +33,12 @@ function faultsOf(registries: unknown): string[] {
 
 describe('registries in the config', () => {
   test('have providers and Secrets by the names of their variables', () => {
-    const credentials = [AMAZON, GOOGLE_ENTRY, { ...AZURE_ENTRY, hosts: ['shop.azurecr.io'] }, GITHUB]
+    const credentials = [
+      AMAZON,
+      GOOGLE_ENTRY,
+      { ...AZURE_ENTRY, hosts: ['shop.azurecr.io'] },
+      GITHUB,
+    ]
     expect(configOf({ credentials, secrets: SECRETS }).registries).toEqual({
       plainHttp: [],
       credentials: [

@@ -299,8 +299,8 @@ describe('a provider that gives no login', () => {
     },
     { name: 'never ends', fault: { kind: 'endless' }, code: 'REGISTRY_UNAUTHORIZED' },
   ])('because it $name: the registry is not asked without one', async ({ fault, code, tries }) => {
-    for (const { host, entry, auth, asks } of REGISTRIES) {
-      if (asks.length === 0) continue
+    for (const { host, entry, auth } of REGISTRIES) {
+      if (![ECR, 'public.ecr.aws', 'gcr.io', 'shop.azurecr.io'].includes(host)) continue
       const internet = await startInternet()
       const registry = await internet.registry(host, auth(internet.clouds.logins))
       internet.clouds.faults.add({ kind: 'status', ...fault } as never)
