@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fromHex, toHex } from '#shared/bytes.ts'
-import { ecdsaSignatureToRaw, readDer } from '#shared/signature/der.ts'
+import { ecdsaSignatureToRaw, encodeDer, readDer, readOnly } from '#shared/signature/der.ts'
 
 const bytes = (hex: string) => fromHex(hex.replaceAll(' ', ''))!
 
@@ -104,4 +104,18 @@ describe('readDer', () => {
       }),
     )
   })
+})
+
+describe('encodeDer', () => {
+  test.each([0, 1, 127, 128, 255, 256, 65_535, 65_536])(
+    'writes %i bytes as they are read again, in one way',
+    (size) => {
+      const content = new Uint8Array(size).fill(7)
+      const [half, rest] = [content.subarray(0, size >> 1), content.subarray(size >> 1)]
+      const encoded = encodeDer(0x30, half, rest)
+      expect(readOnly(encoded, 0x30)).toEqual(content)
+      // A length that is not the shortest is refused by the reader.
+      expect(readDer(encoded)).toHaveLength(1)
+    },
+  )
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseCertificate } from '#shared/signature/x509/certificate.ts'
-import { areValidAt, buildChain } from '#shared/signature/x509/chain.ts'
+import { areValidAt, buildChain, isSelfIssued, keyOf } from '#shared/signature/x509/chain.ts'
 import {
   CODE_SIGNING,
   type Minted,
@@ -120,5 +120,25 @@ describe('areValidAt', () => {
     [to + 1, false],
   ])('%d: %s', (at, expected) => {
     expect(areValidAt(chain, at)).toBe(expected)
+  })
+})
+
+test('a certificate is self-issued when it names itself as its issuer', () => {
+  expect([root, middle, leaf].map((each) => isSelfIssued(read(each)))).toEqual([true, false, false])
+})
+
+describe('the key of a certificate', () => {
+  const { spki } = read(mint({ spec: 'RSA 2048' }))
+
+  test('is imported once for each way to sign', async () => {
+    const key = await keyOf(spki)
+    expect(await keyOf(spki)).toBe(key)
+    expect(await keyOf(spki, 'RSASSA_PSS')).not.toBe(key)
+  })
+
+  test('is refused outside the algorithm table, every time', async () => {
+    const weak = read(mint({ spec: 'RSA 1024' })).spki
+    await expect(keyOf(weak)).rejects.toMatchObject({ code: 'KEY_INVALID' })
+    await expect(keyOf(weak)).rejects.toMatchObject({ code: 'KEY_INVALID' })
   })
 })
