@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { certified, keylessSigner, pemOf, witnessed } from '#functions/local/evidence.ts'
+import { pushImage } from '#functions/local/image.ts'
 import { pushReferrer } from '#functions/local/push.ts'
 import {
   attest,
@@ -12,9 +13,11 @@ import {
   tagLayer,
 } from '#functions/local/sign.ts'
 import { localSigner, type Signer } from '#functions/local/signer.ts'
-import { MAX_SIGNATURE_LAYERS } from '#shared/limits.ts'
+import { MAX_SIGNATURE_LAYERS, MAX_SIGNATURE_READS } from '#shared/limits.ts'
+import { createRegistryClient } from '#shared/registry/client.ts'
 import { createCosignKeyAttestor } from '#shared/signature/attestor.ts'
 import { OCI11_SIGNATURE } from '#shared/signature/cosign.ts'
+import { createKmsKeys } from '#shared/signature/kms.ts'
 import {
   createCertificateAttestor,
   createKeylessAttestor,
@@ -22,7 +25,16 @@ import {
 import type { Attestor, CosignCertificateAttestor } from '#shared/signature/types.ts'
 import { mint, mintRoot } from '#test/fakes/pki.ts'
 import { ISSUER, SIGNED_AT, SigstoreWorld, SUBJECT } from '#test/fakes/sigstore.ts'
-import { detailsOf, keyPair, NOW, openStage, pemOf as publicPem, type Stage } from './setup.ts'
+import {
+  derOf,
+  detailsOf,
+  keyPair,
+  NO_KMS,
+  NOW,
+  openStage,
+  pemOf as publicPem,
+  type Stage,
+} from './setup.ts'
 
 const world = new SigstoreWorld()
 const root = JSON.stringify(world.trustedRoot())
@@ -317,6 +329,96 @@ describe('the experimental layout of OCI 1.1', () => {
       status: 'inconclusive',
       error: { code: 'REGISTRY_TOO_LARGE' },
     })
+  })
+})
+
+describe('lists of lists', () => {
+  test('are read up to a bound, beyond which nobody can tell', async () => {
+    const image = await stage.image()
+    const layer = { mediaType: 'text/plain', bytes: Buffer.from('none') }
+    const layers = Array.from({ length: MAX_SIGNATURE_LAYERS }, () => layer)
+    for (let at = 0; at < 5; at++) {
+      const artifact = { ...oci11Referrer(layers), annotations: { at: String(at) } }
+      await pushReferrer(stage.target, image.descriptor, artifact)
+    }
+    const verdict = await stage.verify(image, await keyAttestor())
+    expect(verdict).toMatchObject({
+      status: 'inconclusive',
+      error: { code: 'REGISTRY_TOO_LARGE' },
+    })
+    expect(verdict.candidates.length).toBeLessThan(MAX_SIGNATURE_READS)
+  })
+})
+
+describe('a key in a key service', () => {
+  const { publicKey, privateKey } = keyPair('P-256', 'kms')
+  /** Every answer of a KMS that holds the key. */
+  const kms = (confirms: boolean) =>
+    createKmsKeys({
+      now: () => NOW,
+      region: 'eu-west-1',
+      verifyRemotely: true,
+      port: {
+        ...NO_KMS,
+        getPublicKey: async () => ({
+          spki: derOf(publicKey),
+          keySpec: 'ECC_NIST_P256',
+          keyUsage: 'SIGN_VERIFY',
+          signingAlgorithms: ['ECDSA_SHA_256'],
+        }),
+        verify: async () => confirms,
+      },
+    })
+
+  test.each([
+    { name: 'and a log', rekor: 'v1', confirms: true, status: 'verified' },
+    { name: 'without a log', rekor: 'none', confirms: true, status: 'rejected' },
+    { name: 'and a log, which KMS denies', rekor: 'v1', confirms: false, status: 'rejected' },
+  ] as const)('$name: $status', async ({ rekor, confirms, status }) => {
+    const attestor = await createCosignKeyAttestor({
+      name: 'a',
+      kms: 'awskms:///alias/release',
+      trust: { root },
+    })
+    for (const layout of LAYOUTS) {
+      const image = await stage.image()
+      const signer = witnessed(localSigner(privateKey), world, { rekor, timestamp: null })
+      await signImage(stage.target, image, [signer], layout)
+      const verdict = await stage.verify(image, attestor, { kms: kms(confirms) })
+      expect([layout, verdict.status]).toEqual([layout, status])
+    }
+  })
+})
+
+describe('logins of the policy', () => {
+  test('are used where its signatures are read, and nowhere else', async () => {
+    const login = { username: 'ada', password: 'secret-word' }
+    const guarded = await openStage({ auth: { kind: 'basic', ...login } })
+    const target = { ...guarded.target, login }
+    const descriptor = await pushImage(target, { text: 'guarded' })
+    const image = { descriptor, reference: 'guarded' }
+    await signImage(target, image, [ours], 'tag')
+    const registry = createRegistryClient({
+      fetch,
+      now: () => NOW,
+      credentials: async () => undefined,
+      credentialsFor:
+        ({ secrets }) =>
+        async () =>
+          secrets.includes('team') ? { kind: 'basic', ...login } : undefined,
+      plainHttpHosts: [guarded.registry.host],
+    })
+    const verify = async (pullSecrets?: readonly string[]) => {
+      const attestor = await keyAttestor(pullSecrets && { source: { pullSecrets } })
+      const session = registry.session(new AbortController().signal)
+      return (await guarded.verify(image, attestor, { session })).status
+    }
+    expect([await verify(['team']), await verify(['other']), await verify()]).toEqual([
+      'verified',
+      'inconclusive',
+      'inconclusive',
+    ])
+    await guarded.close()
   })
 })
 
