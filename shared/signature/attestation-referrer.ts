@@ -72,7 +72,7 @@ export async function examineReferrers(
   const result = await examineLayout(layout, false)
   const payload = payloads.get(Math.min(...payloads.keys()))
   const wanted = { subject, type: `artifact type ${artifactType}`, others }
-  return conclude([{ result, payload }], wanted)
+  return conclude([{ result, payload, isOpenEnded: false }], wanted)
 }
 
 async function findReferrers(

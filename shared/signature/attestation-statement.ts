@@ -72,7 +72,9 @@ async function examineNewestFirst(
     },
   }
   const result = await examineLayout(layout, false)
-  return { result, payload: payloads.get(Math.min(...payloads.keys())) }
+  const payload = payloads.get(Math.min(...payloads.keys()))
+  // A listing may go on after its bound; of layers the first are left out.
+  return { result, payload, isOpenEnded: place.source === 'bundle' }
 }
 
 function ranked(found: FoundSignature, rank: number, others: Set<string>): FoundSignature<Ranked> {

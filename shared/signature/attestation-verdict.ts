@@ -7,6 +7,8 @@ import type { AttestationVerification, Candidate, VerifiedPayload } from './type
 export interface Examined {
   result: LayoutResult
   payload: VerifiedPayload | undefined
+  /** True where those beyond the bound would have counted before these. */
+  isOpenEnded: boolean
 }
 
 /** What was looked for, for the reason of a rejection. */
@@ -26,8 +28,9 @@ const MAX_SHOWN = 3
 export function conclude(examined: readonly Examined[], wanted: Wanted): AttestationVerification {
   const candidates = examined.flatMap(({ result }) => result.candidates)
   let unread: AdmissionError | undefined
-  for (const { result, payload } of examined) {
-    unread ??= result.fault ?? beyond(result, wanted)
+  for (const { result, payload, isOpenEnded } of examined) {
+    const hasOmitted = payload === undefined || isOpenEnded
+    unread ??= result.fault ?? (hasOmitted ? beyond(result, wanted) : undefined)
     if (payload === undefined || result.signer === undefined) continue
     const { signer } = result
     return { status: 'verified', signer, payload, candidates, ...(unread && { unread }) }

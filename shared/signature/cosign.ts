@@ -68,7 +68,8 @@ export function findTagSignatures(
 
 /**
  * The attestations under the `.att` tag, one per layer, or none when the tag does not exist (specs/signatures.md 1.2): those whose
- * statement is of one of the wanted predicate types. Throws as `findTagSignatures` does.
+ * statement is of one of the wanted predicate types. New ones are added at the end, so of too many the first are left out. Throws as
+ * `findTagSignatures` does.
  */
 export function findTagAttestations(
   subject: Subject,
@@ -76,9 +77,8 @@ export function findTagAttestations(
   wanted: readonly string[],
 ): Promise<FoundSignatures> {
   const tag = attestationTag(subject.digest, subject.tagPrefix)
-  return findLayers(subject, tag, registry, (layer) =>
-    readEnvelopeLayer(layer, subject, registry, wanted),
-  )
+  const read = (layer: JsonValue) => readEnvelopeLayer(layer, subject, registry, wanted)
+  return findLayers(subject, tag, registry, read, 'last')
 }
 
 async function findLayers(
@@ -86,10 +86,11 @@ async function findLayers(
   tag: string,
   registry: RegistrySession,
   read: (layer: JsonValue) => Promise<SignedContent>,
+  which: 'first' | 'last' = 'first',
 ): Promise<FoundSignatures> {
   const manifest = await registry.manifest(storeOf(subject), tag)
   if (manifest === undefined) return { signatures: [], omitted: 0 }
-  return layersOf(manifest, read)
+  return layersOf(manifest, read, 'tag', which)
 }
 
 /**
@@ -107,12 +108,14 @@ export function payloadsIn(
 function layersOf(
   { descriptor, json }: Manifest,
   read: (layer: JsonValue) => Promise<SignedContent>,
-  source: Candidate['source'] = 'tag',
+  source: Candidate['source'],
+  which: 'first' | 'last' = 'first',
 ): FoundSignatures {
   const layers = dig(json, 'layers')
   if (!Array.isArray(layers)) throw malformed('the signature tag holds no image manifest')
-  const signatures = layers.slice(0, MAX_SIGNATURE_LAYERS).map((layer, index) => ({
-    location: `${descriptor.digest} layer ${index}`,
+  const start = which === 'first' ? 0 : Math.max(0, layers.length - MAX_SIGNATURE_LAYERS)
+  const signatures = layers.slice(start, start + MAX_SIGNATURE_LAYERS).map((layer, index) => ({
+    location: `${descriptor.digest} layer ${start + index}`,
     source,
     read: () => read(layer),
   }))

@@ -494,6 +494,15 @@ describe('extractPayload', () => {
       expect(await verdict(policy(), one)).toBe('admitted')
     })
 
+    test('is the last of more layers than are looked at', async () => {
+      const one = await image()
+      const old = { ...PROVENANCE, ...builtBy('https://old.example.com') }
+      const before = await attestationLayer(one, world.signers.release, old)
+      const ours = await attestationLayer(one, world.signers.release, PROVENANCE)
+      await pushAttestationTag(one.target, one.digest, [...Array(60).fill(before), ours])
+      expect(await verdict(policy(), one)).toBe('admitted')
+    })
+
     test('is the last that verifies, whoever attached others', async () => {
       const one = await image()
       const ours = await attestationLayer(one, world.signers.release, PROVENANCE)
