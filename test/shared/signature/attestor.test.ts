@@ -37,10 +37,18 @@ describe('createCosignKeyAttestor', () => {
         { name: 'a', data: pemOf(keyPair('P-256', 'theirs').publicKey) },
         { name: 'a', kms },
         { name: 'a', kms: 'awskms:///alias/other' },
+        { name: 'a', data, annotations: { stage: 'ci' } },
+        { name: 'a', data, annotations: { stage: 'dev' } },
+        { name: 'a', data, source: { repository: 'r.test/signatures' } },
+        { name: 'a', data, source: { tagPrefix: 'qa-' } },
+        { name: 'a', data, source: { pullSecrets: ['team'] } },
+        { name: 'a', data, predicateTypes: ['https://slsa.dev/provenance/v1'] },
+        { name: 'a', data, trust: { root: '{}' } },
+        { name: 'a', data, trust: { root: '{}', ignoreSct: true } },
       ].map(async (fields) => (await createCosignKeyAttestor(fields)).hash),
     )
     expect(hashes[0]).toBe(hashes[1])
-    expect(new Set(hashes).size).toBe(5)
+    expect(new Set(hashes).size).toBe(13)
   })
 
   test.each<{ name: string; fields: Omit<CosignKeyFields, 'name'>; code: string }>([
