@@ -1,7 +1,7 @@
 import { sha256, toHex, utf8 } from '#shared/bytes.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import { canonicalJson, type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
-import type { CompiledPolicy } from '#shared/policy/types.ts'
+import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
 import type { ClusterConfig, Config } from './config.ts'
 
 /** What a bundle is built around: the checked config and the checked policies, JSON all the way down. */
@@ -17,7 +17,7 @@ export async function createDeployment(
   config: Config,
   policies: readonly CompiledPolicy[],
 ): Promise<Deployment> {
-  const names = new Set(policies.map(({ name }) => name))
+  const names = new Set(policies.map(policyKey))
   const faults = config.clusters.flatMap((cluster, index) => missing(cluster, index, names))
   if (faults.length > 0) {
     const lines = faults.map(({ path, message }) => `${path}: ${message}`)
@@ -77,8 +77,8 @@ function withRoots(policy: CompiledPolicy, replace: (root: string) => string): C
   return { ...policy, attestors }
 }
 
-/** The names of the policies that a cluster may be asked about. */
+/** The keys (`policyKey`) of the policies that a cluster may be asked about. */
 export function policyNames(deployment: Deployment, cluster: ClusterConfig): ReadonlySet<string> {
-  const names = deployment.policies.map(({ name }) => name)
-  return new Set(names.filter((name) => cluster.policies?.includes(name) ?? true))
+  const keys = deployment.policies.map(policyKey)
+  return new Set(keys.filter((key) => cluster.policies?.includes(key) ?? true))
 }

@@ -62,6 +62,7 @@ export function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Part
     ...(spec.credentials === undefined ? {} : { credentials: credentialNames(spec.credentials) }),
     moreNeverHurts: moreNeverHurts({ variables, validations }),
     ...spec.validationConfigurations,
+    exceptions: [],
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
   }
 }

@@ -4,9 +4,7 @@ import { parse } from '../cel/parse.ts'
 import { rewritePrefix } from '../cel/ranges.ts'
 import { expressionsOf } from './expressions.ts'
 import { isRecord, own } from './shape.ts'
-
-/** The two groups of Pod controllers that Kyverno generates policies for. */
-export type AutogenConfig = 'defaults' | 'cronjobs'
+import type { AutogenConfig } from './types.ts'
 
 /** A kind of Pod controller, also by the name of its resource. */
 export interface AutogenTarget extends GroupVersionKind {

@@ -32,13 +32,25 @@ export interface MatchConstraints {
   namespaceSelector?: LabelSelector
 }
 
+/** The two groups of Pod controllers that Kyverno generates policies for. */
+export type AutogenConfig = 'defaults' | 'cronjobs'
+
 export type ValidationAction = 'Deny' | 'Audit' | 'Warn'
 
-/** An image policy ready to run: plain JSON, made by `load.ts` at build time. */
+export type PolicyKind = 'ImageValidatingPolicy' | 'NamespacedImageValidatingPolicy'
+
+/**
+ * An image policy ready to run: plain JSON, made by `load.ts` at build time. What a policy about Pods means for their controllers
+ * is a policy of its own with the same key.
+ */
 export interface CompiledPolicy {
-  kind: 'ImageValidatingPolicy'
+  kind: PolicyKind
   apiVersion: string
   name: string
+  /** Of a NamespacedImageValidatingPolicy, and of no other. */
+  namespace?: string
+  /** The group of Pod controllers that this variant of the policy is about; absent in the policy as it was written. */
+  autogen?: AutogenConfig
   /** SHA-256 hex of the spec with its defaults and of everything else its verdict depends on. */
   hash: string
   /** `file.yaml:12`, for messages to the operator. */
@@ -46,7 +58,7 @@ export interface CompiledPolicy {
   failurePolicy: 'Fail' | 'Ignore'
   validationActions: readonly ValidationAction[]
   matchConstraints: MatchConstraints
-  matchConditions: readonly { name: string; expression: CheckedExpression }[]
+  matchConditions: readonly CompiledCondition[]
   matchImageReferences: readonly ({ glob: string } | { expression: CheckedExpression })[]
   /** Custom extractors (`spec.images`): name → expression giving a list of strings. */
   images: readonly { name: string; expression: CheckedExpression }[]
@@ -66,8 +78,41 @@ export interface CompiledPolicy {
   mutateDigest: boolean
   verifyDigest: boolean
   required: boolean
+  /** By name. */
+  exceptions: readonly CompiledException[]
   /** `webhookConfiguration.timeoutSeconds`, 1 to 30. */
   timeoutSeconds?: number
+}
+
+/** A condition that must hold for a request. */
+export interface CompiledCondition {
+  name: string
+  expression: CheckedExpression
+}
+
+/**
+ * An exception, attached to every policy it refers to and to their variants. Its conditions see `object`, `oldObject`, `request` and
+ * `namespaceObject`. Only one with neither `images` nor `allowedValues` may skip a policy.
+ */
+export interface CompiledException {
+  /** `namespace/name`. */
+  name: string
+  /** `file.yaml:12`, for messages to the operator. */
+  source: string
+  /** All of them must hold; without any it always applies. */
+  matchConditions: readonly CompiledCondition[]
+  /** Globs of the images it is about, at least one. */
+  images?: readonly string[]
+  /** What an expression finds in `exceptions.allowedValues`, at least one. */
+  allowedValues?: readonly string[]
+  reportResult: 'skip' | 'pass'
+  /** Epoch milliseconds: from then on it exempts nothing. */
+  expiresAt?: number
+}
+
+/** What a policy is called among all of a deployment: `name`, or `namespace/name` of a namespaced one. Its variants are called the same. */
+export function policyKey({ name, namespace }: Pick<CompiledPolicy, 'name' | 'namespace'>): string {
+  return namespace === undefined ? name : `${namespace}/${name}`
 }
 
 /** Everything a folder of policy documents gave: the policies, what is wrong, and what an operator should know. */
