@@ -7,7 +7,7 @@ import {
 } from '#shared/admission/response.ts'
 import { parseReview, peekUid, readUid } from '#shared/admission/review.ts'
 import type { AdmissionRequest, Decision } from '#shared/admission/types.ts'
-import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
+import type { EngineCall, EngineDecision, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError, type ErrorCode, toAdmissionError } from '#shared/errors.ts'
 import { type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
 import type { Body } from './body.ts'
@@ -32,7 +32,7 @@ export interface ReviewAnswer {
   /** An AdmissionReview, or plain text when not even a uid could be read. */
   text: string
   request?: AdmissionRequest
-  decision?: Decision
+  decision?: EngineDecision
   error?: AdmissionError
 }
 
@@ -97,7 +97,7 @@ async function decide(
   flow: Flow,
   request: AdmissionRequest,
   { phase, deadline, cluster, scope, policies }: ReviewCall,
-): Promise<{ decision: Decision; error?: AdmissionError }> {
+): Promise<{ decision: EngineDecision; error?: AdmissionError }> {
   const call: EngineCall = { cluster, scope, policies, signal: deadline.signal }
   try {
     // A flow that throws at once must not throw past the catch below.
@@ -131,7 +131,7 @@ function unchanged(error: AdmissionError): Decision {
 
 function reviewAnswer(
   uid: string,
-  decision: Decision,
+  decision: EngineDecision,
   phase: Phase,
   about: { request?: AdmissionRequest; error?: AdmissionError },
 ): ReviewAnswer {

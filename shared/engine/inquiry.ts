@@ -36,6 +36,7 @@ export class Inquiry {
   #verifier: Verifier | undefined
   #kmsCallsBefore = 0
   readonly #found = new Map<string, Promise<Verification | AttestationVerification>>()
+  readonly #remembered = new Set<unknown>()
   #cacheHits = 0
 
   constructor(options: InquiryOptions) {
@@ -49,6 +50,11 @@ export class Inquiry {
       kms: (this.#verifier?.kmsCalls ?? 0) - this.#kmsCallsBefore,
       cacheHits: this.#cacheHits,
     }
+  }
+
+  /** True for a verdict of an earlier request that this one was given. */
+  isRemembered(settled: unknown): boolean {
+    return this.#remembered.has(settled)
   }
 
   /** The manifest descriptor of an image string, resolved once per request with the logins of the policy. Throws AdmissionError. */
@@ -105,6 +111,7 @@ export class Inquiry {
         : verifier.recallAttestation(reference, attestation, attestor, cluster)
     if (known !== undefined) {
       this.#cacheHits++
+      this.#remembered.add(known)
       return known
     }
     const resolved = await this.resolve(image, policy)

@@ -5,6 +5,7 @@ import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { annotationPatch, type OutcomeAnnotations } from '../outcome/annotation.ts'
 import { decide } from '../policy/decide.ts'
 import { subjectOf } from '../policy/subject.ts'
+import { appliedPolicies } from './applied.ts'
 import { CallLedger } from './calls.ts'
 import { applyConditions, evaluateAll } from './evaluation.ts'
 import { lastingHandOver, openHandOver } from './hand-over.ts'
@@ -13,7 +14,7 @@ import { pinImages } from './pinning.ts'
 import { publicFault, toRecord, toResults } from './reporting.ts'
 import { requireEvidence } from './required.ts'
 import { sealFindings } from './sealing.ts'
-import type { EngineCall, ImagePolicyEngine } from './types.ts'
+import type { EngineCall, EngineDecision, ImagePolicyEngine } from './types.ts'
 
 /**
  * The mutate flow: pins digests, evaluates the policies on the pinned object, writes what that proved. It always allows and never
@@ -33,7 +34,7 @@ async function mutate(
   request: AdmissionRequest,
   call: EngineCall,
   { options, select, inquiryFor }: Isolate,
-): Promise<Decision> {
+): Promise<EngineDecision> {
   const inquiry = inquiryFor(call)
   const original = subjectOf(request)
   const applied = applyConditions(await select(request, call), original)
@@ -50,7 +51,7 @@ async function mutate(
   const evaluated = await evaluateAll(applied.policies, subject, ledger, inquiry)
   const findings = requireEvidence([...applied.findings, ...evaluated], ledger)
   const sealed = await sealFindings(findings, pinned, call, { ...options, ledger, handOver })
-  return admitted({
+  const decision = admitted({
     patch: [...pinning.patches, ...annotationsOn(pinned, sealed.annotations)],
     warnings: [...pinning.failures.values(), ...decide(toResults(findings)).warnings],
     record: {
@@ -60,6 +61,7 @@ async function mutate(
         sealed.fault === undefined ? sealed.annotations.seal !== undefined : sealed.fault.message,
     },
   })
+  return { ...decision, applied: () => appliedPolicies(findings, { ledger, inquiry }) }
 }
 
 /** DELETE has no object to change and CONNECT's is not stored. */

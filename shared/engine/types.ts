@@ -1,4 +1,5 @@
 import type { AdmissionRequest, Decision } from '../admission/types.ts'
+import type { AppliedPolicy } from './applied.ts'
 
 /** Who asks and what for: from the authenticated route, never from the body. */
 export interface EngineCall {
@@ -11,8 +12,13 @@ export interface EngineCall {
   signal: AbortSignal
 }
 
+/** A Decision and, for events, what each applied policy found; worked out when it is called, because most requests need none. */
+export interface EngineDecision extends Decision {
+  applied?: () => readonly AppliedPolicy[]
+}
+
 /** The two flows over one engine. Neither throws for anything a request or the outside world can cause. */
 export interface ImagePolicyEngine {
-  mutate(request: AdmissionRequest, call: EngineCall): Promise<Decision>
-  validate(request: AdmissionRequest, call: EngineCall): Promise<Decision>
+  mutate(request: AdmissionRequest, call: EngineCall): Promise<EngineDecision>
+  validate(request: AdmissionRequest, call: EngineCall): Promise<EngineDecision>
 }

@@ -3,13 +3,14 @@ import type { AdmissionRequest, Decision } from '../admission/types.ts'
 import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { decide } from '../policy/decide.ts'
 import { subjectOf } from '../policy/subject.ts'
+import { appliedPolicies } from './applied.ts'
 import { CallLedger } from './calls.ts'
 import { applyConditions, evaluateAll } from './evaluation.ts'
 import { emptyHandOver, openHandOver, strictRefusal, unevaluated } from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
 import { publicFault, toRecord, toResults, warningsOf } from './reporting.ts'
 import { requireEvidence } from './required.ts'
-import type { EngineCall, ImagePolicyEngine } from './types.ts'
+import type { EngineCall, EngineDecision, ImagePolicyEngine } from './types.ts'
 
 /**
  * The validate flow: evaluates the policies on the final object with what the seal proves, live for the rest, and decides. It never
@@ -29,7 +30,7 @@ async function validate(
   request: AdmissionRequest,
   call: EngineCall,
   { options, select, inquiryFor }: Isolate,
-): Promise<Decision> {
+): Promise<EngineDecision> {
   const inquiry = inquiryFor(call)
   const subject = subjectOf(request)
   const { policies, findings: settled } = applyConditions(await select(request, call), subject)
@@ -49,6 +50,7 @@ async function validate(
     patch: [],
     warnings: [...ruling.warnings, ...warningsOf(findings)],
     record: toRecord(findings, { inquiry, seal: handOver.use }),
+    applied: () => appliedPolicies(findings, { ledger, inquiry }),
   }
 }
 
