@@ -1,16 +1,7 @@
-import { sha256, toHex, utf8 } from '../bytes.ts'
-import { AdmissionError } from '../errors.ts'
-import { canonicalJson, type JsonValue } from '../json.ts'
-import { resolveKeyReference, type VaultSettings } from '../signature/kms-reference.ts'
-import { createNotaryAttestor } from '../signature/notary/attestor.ts'
-import type { RevocationMode } from '../signature/revocation/types.ts'
-import type { Attestor } from '../signature/types.ts'
 import { assemble } from './assemble.ts'
 import { addAttestorNotes } from './attestor-notes.ts'
-import type { AttestorFields } from './attestors.ts'
 import { compileExpressions } from './compile.ts'
-import { cosignAttestor, FieldFault } from './cosign.ts'
-import { checkCredentials, checkSecrets, type KnownRegistries } from './credentials.ts'
+import { checkCredentials } from './credentials.ts'
 import {
   type FileFault,
   objectsOf,
@@ -19,17 +10,12 @@ import {
   type SourceDocument,
   type SourceObject,
 } from './documents.ts'
+import { attestorsOf, policyHash } from './materials.ts'
 import { addNote, addNotes } from './notes.ts'
+import type { LoadOptions, PolicyFile } from './options.ts'
 import { signaturePredicates } from './predicates.ts'
 import { addRevocationNotes, notaryRevocation } from './revocation.ts'
-import {
-  nameOf,
-  POLICY_GROUP,
-  POLICY_VERSIONS,
-  type PolicyDocument,
-  type PolicySpec,
-  readPolicy,
-} from './schema.ts'
+import { nameOf, POLICY_GROUP, POLICY_VERSIONS, type PolicySpec, readPolicy } from './schema.ts'
 import {
   type DocumentFault,
   Faults,
@@ -40,35 +26,7 @@ import {
 } from './shape.ts'
 import type { CompiledPolicy, LoadedPolicies, PolicyFault } from './types.ts'
 
-/** The text of one file. The name is for messages, as the operator would write it: `policies/signed.yaml`. */
-export interface PolicyFile {
-  name: string
-  text: string
-}
-
-/** What the operator's config says about keys and logins in policies. */
-export interface LoadOptions {
-  /** Region of `awskms://` references that name none. */
-  kmsRegion?: string
-  /** KMS endpoints that references may name: origins such as `https://kms.internal:4566`. */
-  kmsEndpoints?: readonly string[]
-  /** Where keys of `hashivault://` references are; without it they are refused. */
-  kmsVault?: VaultSettings
-  /** What policies may name as their logins. Undefined: nobody checks, and a name that is not there is an error of every call. */
-  registries?: KnownRegistries
-  /** JSON of the trusted root of a TUF mirror, or of Sigstore's public-good instance for undefined; undefined where there is none. */
-  trustedRoot?: (mirror: string | undefined) => string | undefined
-  /**
-   * SHA-256 hex of the TUF root that the mirror's trusted root descends from; undefined where the operator named none. A policy that
-   * names another root must not load.
-   */
-  tufRootHash?: (mirror: string | undefined) => string | undefined
-  /** How notary attestors look up revocation where a policy does not say; `skip` unless given. */
-  notaryRevocation?: RevocationMode
-}
-
-/** Part of every policy hash: raised when the same document may mean something else than before. */
-const POLICY_HASH_VERSION = 1
+export type { LoadOptions, PolicyFile } from './options.ts'
 
 /**
  * The policies of a set of files, compiled, with every fault and every note of every document and its place. A policy with a
@@ -82,12 +40,6 @@ export async function loadPolicies(
   const loading = new Loading(options)
   for (const file of files) await loading.file(file)
   return loading.result()
-}
-
-/** What annotations of a policy say for all of its attestors. */
-interface AnnotatedFields {
-  predicateTypes: readonly string[]
-  revocation: RevocationMode
 }
 
 class Loading {
@@ -165,7 +117,7 @@ class Loading {
     const { notaryRevocation: common = 'skip' } = this.#options
     const revocation = notaryRevocation(value, path, faults) ?? common
     const shared = { predicateTypes: types, revocation }
-    const attestors = await this.#attestors(document.spec, specPath, shared, faults)
+    const attestors = await attestorsOf(document.spec, specPath, shared, this.#options, faults)
     if (faults.count > 0) return undefined
     if (document.spec.evaluation?.admission?.enabled === false) {
       addNote(
@@ -178,7 +130,7 @@ class Loading {
     addNotes(document.spec, specPath, notes)
     addAttestorNotes(document.spec, specPath, notes)
     if (revocation === 'skip') addRevocationNotes(document.spec, specPath, notes)
-    const hash = await this.#hash(document, attestors)
+    const hash = await policyHash(document.spec, attestors, this.#options)
     return assemble(document, { source, hash, attestors, compiled, specPath })
   }
 
@@ -186,70 +138,6 @@ class Loading {
     const { registries } = this.#options
     if (credentials === undefined || registries === undefined) return
     checkCredentials(credentials, [...path, 'credentials'], registries, faults)
-  }
-
-  #checkPullSecrets(fields: AttestorFields, path: Path, faults: Faults): void {
-    const { registries } = this.#options
-    const secrets = 'cosign' in fields ? (fields.cosign.source?.PullSecrets ?? []) : []
-    if (registries === undefined) return
-    const names = secrets.map(({ name }) => name)
-    checkSecrets(names, [...path, 'cosign', 'source', 'PullSecrets'], registries, faults)
-  }
-
-  /** Keys are checked now, so that a bad one shows before the first image asks for it. */
-  async #attestors(
-    spec: PolicySpec,
-    path: Path,
-    shared: AnnotatedFields,
-    faults: Faults,
-  ): Promise<Attestor[]> {
-    const attestors: Attestor[] = []
-    for (const [index, fields] of spec.attestors.entries()) {
-      this.#checkPullSecrets(fields, [...path, 'attestors', index], faults)
-      try {
-        attestors.push(await this.#attestor(fields, shared))
-      } catch (error) {
-        if (!(error instanceof AdmissionError)) throw error
-        const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
-        const at = [...path, 'attestors', index, ...materialOf(fields, error)]
-        faults.add(at, error.message, code)
-      }
-    }
-    return attestors
-  }
-
-  async #attestor(
-    fields: AttestorFields,
-    { predicateTypes, revocation }: AnnotatedFields,
-  ): Promise<Attestor> {
-    if ('notary' in fields) {
-      return createNotaryAttestor({ name: fields.name, ...fields.notary, revocation })
-    }
-    const kms = fields.cosign.key?.kms
-    if (kms !== undefined) this.#resolveKey(kms)
-    return cosignAttestor(fields, predicateTypes, this.#options)
-  }
-
-  #resolveKey(reference: string) {
-    const { kmsRegion, kmsEndpoints, kmsVault } = this.#options
-    return resolveKeyReference(reference, {
-      ...(kmsRegion === undefined ? {} : { region: kmsRegion }),
-      ...(kmsEndpoints === undefined ? {} : { endpoints: kmsEndpoints }),
-      ...(kmsVault === undefined ? {} : { vault: kmsVault }),
-    })
-  }
-
-  /** Everything a verdict depends on: another region may hold another key under the same alias. */
-  async #hash({ spec }: PolicyDocument, attestors: readonly Attestor[]): Promise<string> {
-    const keys = attestors.map((attestor) => {
-      const kms =
-        attestor.kind === 'cosign-key' && 'kms' in attestor.key ? attestor.key.kms : undefined
-      const resolved = kms === undefined ? null : { ...this.#resolveKey(kms) }
-      return { name: attestor.name, hash: attestor.hash, resolved }
-    })
-    // A spec with its defaults is JSON: it was read from JSON values.
-    const content = { version: POLICY_HASH_VERSION, spec: spec as unknown as JsonValue, keys }
-    return toHex(await sha256(utf8(canonicalJson(content))))
   }
 
   #report(
@@ -297,10 +185,4 @@ function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): b
   const versions = POLICY_VERSIONS.map((served) => `${POLICY_GROUP}/${served}`)
   faults.add([...path, 'apiVersion'], unsupportedValue(apiVersion, versions), 'POLICY_UNSUPPORTED')
   return false
-}
-
-/** Where what is wrong with an attestor's material stands in it. */
-function materialOf(fields: AttestorFields, error: AdmissionError): Path {
-  if (error instanceof FieldFault) return error.path
-  return 'notary' in fields ? ['notary'] : ['cosign', 'key', 'kms']
 }

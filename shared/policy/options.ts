@@ -1,0 +1,30 @@
+import type { VaultSettings } from '../signature/kms-reference.ts'
+import type { RevocationMode } from '../signature/revocation/types.ts'
+import type { KnownRegistries } from './credentials.ts'
+
+/** The text of one file. The name is for messages, as the operator would write it: `policies/signed.yaml`. */
+export interface PolicyFile {
+  name: string
+  text: string
+}
+
+/** What the operator's config says about keys and logins in policies. */
+export interface LoadOptions {
+  /** Region of `awskms://` references that name none. */
+  kmsRegion?: string
+  /** KMS endpoints that references may name: origins such as `https://kms.internal:4566`. */
+  kmsEndpoints?: readonly string[]
+  /** Where keys of `hashivault://` references are; without it they are refused. */
+  kmsVault?: VaultSettings
+  /** What policies may name as their logins. Undefined: nobody checks, and a name that is not there is an error of every call. */
+  registries?: KnownRegistries
+  /** JSON of the trusted root of a TUF mirror, or of Sigstore's public-good instance for undefined; undefined where there is none. */
+  trustedRoot?: (mirror: string | undefined) => string | undefined
+  /**
+   * SHA-256 hex of the TUF root that the mirror's trusted root descends from; undefined where the operator named none. A policy that
+   * names another root must not load.
+   */
+  tufRootHash?: (mirror: string | undefined) => string | undefined
+  /** How notary attestors look up revocation where a policy does not say; `skip` unless given. */
+  notaryRevocation?: RevocationMode
+}
