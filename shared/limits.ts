@@ -49,6 +49,23 @@ export const MAX_PATCH_COPY_BYTES = 3 * MIB
 export const MAX_RECORDED = 50
 /** One text in a log line, characters. */
 export const MAX_RECORDED_CHARS = 1024
+/** Audit annotations of one policy that an event holds: each with `MAX_RECORDED_CHARS`, so that all of it stays below 256 KiB. */
+export const MAX_EVENT_PROPERTIES = 20
+/** Events that wait for one sink, about a kilobyte each: a sink that is away must not fill the memory of a function. */
+export const MAX_QUEUED_EVENTS = 1000
+/** Events of one delivery, unless the config says otherwise. */
+export const DEFAULT_EVENT_BATCH = 100
+/** Entries of one PutEvents call, and their bytes: EventBridge's own bounds. */
+export const EVENTBRIDGE_MAX_ENTRIES = 10
+export const EVENTBRIDGE_MAX_BYTES = 256 * KIB
+/** One delivery to a sink without an answer, milliseconds. */
+export const SINK_TIMEOUT_MS = 5000
+/** A sink is left alone this long after a delivery failed, milliseconds: the next request must not wait for it again. */
+export const SINK_PAUSE_MS = 10_000
+/** The answer of a sink that is read, bytes: PutEvents says which entries it took. */
+export const MAX_SINK_ANSWER_BYTES = 64 * KIB
+/** How long an answer that is ready is held for sinks on Lambda, where nothing runs after it, milliseconds. */
+export const EVENT_HOLD_MS = 200
 
 /** Images of one object. A Pod with more is refused: each image costs several outside calls. */
 export const MAX_IMAGES = 1000

@@ -14,7 +14,7 @@ const LAYERS = [
   ['outcome'],
   ['policy'],
   ['engine'],
-  ['webhook', 'chain', 'scan'],
+  ['webhook', 'chain', 'scan', 'report'],
   ['functions'],
 ]
 

@@ -1,0 +1,229 @@
+import type { Phase } from '../admission/response.ts'
+import type { AdmissionRequest, JsonObject, Operation } from '../admission/types.ts'
+import type { AppliedPolicy } from '../engine/applied.ts'
+import type { EngineDecision } from '../engine/types.ts'
+import { pinnedDigest } from '../image/pin.ts'
+import { getOwn, isJsonObject } from '../json.ts'
+import { MAX_EVENT_PROPERTIES, MAX_RECORDED, MAX_RECORDED_CHARS } from '../limits.ts'
+
+/** Results as reports spell them. `warn`: admitted without having been looked at, since failurePolicy is Ignore. */
+export type EventStatus = 'pass' | 'fail' | 'error' | 'skip' | 'warn'
+export const EVENT_STATUSES: readonly EventStatus[] = ['fail', 'error', 'warn', 'skip', 'pass']
+
+/** An image that a policy looked at. */
+export interface EventImage {
+  image: string
+  /** Where the image string has one. */
+  digest?: string
+  /** Attestors whose signature was good, and `attestor/attestation` where an attestation of theirs was. */
+  verifiedBy: string[]
+}
+
+/** What a request is about. */
+export interface EventResource {
+  group: string
+  version: string
+  resource: string
+  subresource?: string
+  kind: string
+  namespace?: string
+  name?: string
+  generateName?: string
+  /** `metadata.uid` of the object, once it has one. */
+  uid?: string
+}
+
+/**
+ * What one policy said about one request, for logs and sinks of others. Holds no token, credential or object, and no user: who asked is
+ * in the log of decisions, as a hash, under the same `uid`.
+ */
+export interface PolicyEvent {
+  event: 'policy'
+  /** The same for the same decision however often it is delivered. */
+  id: string
+  /** RFC 3339. */
+  time: string
+  cluster: string
+  phase: Phase
+  /** Of the AdmissionRequest. */
+  uid: string
+  operation: Operation
+  resource: EventResource
+  dryRun?: true
+  /** What became of the request. */
+  verdict: 'allow' | 'deny'
+  /** `name`, or `namespace/name` of a namespaced policy. Absent when no policy came to a result and the request was denied for that. */
+  policy?: string
+  policyKind?: AppliedPolicy['kind']
+  autogen?: 'defaults' | 'cronjobs'
+  /** As Kyverno names it: the policy's own name, `exception` for what an exception skipped. */
+  rule?: string
+  policyHash?: string
+  status: EventStatus
+  /** What followed from this policy; the mutate phase refuses nothing. */
+  action: 'deny' | 'warn' | 'audit' | 'allow'
+  message?: string
+  /** The policy's own audit annotations. */
+  properties?: Record<string, string>
+  images: EventImage[]
+  imagesOmitted?: number
+  exceptions?: string[]
+  /** Checks of images by how they were known. */
+  checks: { sealed: number; cached: number; live: number }
+  /** `open`, `absent`, `unused`, or why the seal did not count. */
+  seal?: string
+  /** The whole review, milliseconds. */
+  ms: number
+  /** Start of the hash of the policies and the config that decided. */
+  deployment: string
+}
+
+/** An answered review. */
+export interface Reviewed {
+  cluster: string
+  phase: Phase
+  request: AdmissionRequest
+  decision: EngineDecision
+  /** Epoch milliseconds of the answer. */
+  time: number
+  ms: number
+  deployment: string
+}
+
+/** The events of a review: one for every applied policy whose status is wanted, or one without a policy for a denial that none made. */
+export function policyEvents(
+  reviewed: Reviewed,
+  wants: (status: EventStatus) => boolean = () => true,
+): PolicyEvent[] {
+  const { decision, phase } = reviewed
+  const applied = decision.applied?.() ?? []
+  if (applied.length === 0) {
+    return decision.allowed || !wants('error') ? [] : [withoutPolicy(reviewed)]
+  }
+  const wanted = applied.filter(({ status }) => wants(status))
+  if (wanted.length === 0) return []
+  const common = commonOf(reviewed)
+  return wanted.map((policy) => ({
+    ...common,
+    id: [common.uid, phase, policy.policy, policy.autogen].filter(Boolean).join(':'),
+    ...resultOf(policy, phase),
+  }))
+}
+
+type Result = Omit<PolicyEvent, keyof Common | 'id'>
+type Common = ReturnType<typeof commonOf>
+
+function commonOf({ cluster, phase, request, decision, time, ms, deployment }: Reviewed) {
+  const { seal } = decision.record
+  return {
+    event: 'policy' as const,
+    time: new Date(time).toISOString(),
+    cluster,
+    phase,
+    uid: request.uid,
+    operation: request.operation,
+    resource: resourceOf(request),
+    ...(request.dryRun === true && { dryRun: true as const }),
+    verdict: decision.allowed ? ('allow' as const) : ('deny' as const),
+    ...(typeof seal === 'string' && { seal }),
+    ms,
+    deployment,
+  }
+}
+
+function withoutPolicy(reviewed: Reviewed): PolicyEvent {
+  const common = commonOf(reviewed)
+  return {
+    ...common,
+    id: `${common.uid}:${reviewed.phase}`,
+    status: 'error',
+    action: 'deny',
+    message: cut(reviewed.decision.status?.message ?? ''),
+    images: [],
+    checks: { sealed: 0, cached: 0, live: 0 },
+  }
+}
+
+function resultOf(applied: AppliedPolicy, phase: Phase): Result {
+  const { policy, kind, autogen, policyHash, status, message, images, exceptions } = applied
+  const properties = boundedProperties(applied.auditAnnotations)
+  return {
+    policy,
+    policyKind: kind,
+    ...(autogen !== undefined && { autogen }),
+    rule: status === 'skip' ? 'exception' : policy.slice(policy.indexOf('/') + 1),
+    policyHash: policyHash.slice(0, 12),
+    status,
+    action: actionOf(applied, phase),
+    ...(message !== 'success' && { message: cut(message) }),
+    ...(properties !== undefined && { properties }),
+    images: images.slice(0, MAX_RECORDED).map((image) => imageOf(image, applied)),
+    ...(images.length > MAX_RECORDED && { imagesOmitted: images.length - MAX_RECORDED }),
+    ...(exceptions.length > 0 && { exceptions: exceptions.slice(0, MAX_RECORDED) }),
+    checks: countsOf(applied),
+  }
+}
+
+function actionOf({ status, validationActions }: AppliedPolicy, phase: Phase) {
+  if (status === 'warn') return 'warn'
+  if (status !== 'fail' && status !== 'error') return 'allow'
+  if (phase === 'validate' && validationActions.includes('Deny')) return 'deny'
+  if (validationActions.includes('Warn')) return 'warn'
+  return phase === 'validate' ? 'audit' : 'allow'
+}
+
+function imageOf(image: string, { checks }: AppliedPolicy): EventImage {
+  const digest = pinnedDigest(image)
+  const verifiedBy: string[] = []
+  for (const check of checks) {
+    if (check.image !== image || check.status !== 'verified') continue
+    const { attestor, attestation } = check
+    verifiedBy.push(attestation === undefined ? attestor : `${attestor}/${attestation}`)
+  }
+  return { image: cut(image), ...(digest !== undefined && { digest }), verifiedBy }
+}
+
+function countsOf({ checks }: AppliedPolicy): PolicyEvent['checks'] {
+  const counts = { sealed: 0, cached: 0, live: 0 }
+  for (const { from } of checks) counts[from]++
+  return counts
+}
+
+function resourceOf(request: AdmissionRequest): EventResource {
+  const { resource, kind, subResource, namespace } = request
+  const metadata = metadataOf(request.object ?? request.oldObject)
+  const name = request.name || metadata('name')
+  const [generateName, uid] = [metadata('generateName'), metadata('uid')]
+  return {
+    group: resource.group,
+    version: resource.version,
+    resource: resource.resource,
+    ...(subResource && { subresource: subResource }),
+    kind: kind.kind,
+    ...(namespace && { namespace }),
+    ...(name && { name }),
+    ...(generateName && { generateName }),
+    ...(uid && { uid }),
+  }
+}
+
+/** Reads texts of `metadata` that are short enough to be what they should be. */
+function metadataOf(object: JsonObject | null): (key: string) => string | undefined {
+  const metadata = object === null ? undefined : getOwn(object, 'metadata')
+  return (key) => {
+    const value = isJsonObject(metadata) ? getOwn(metadata, key) : undefined
+    return typeof value === 'string' && value.length <= MAX_RECORDED_CHARS ? value : undefined
+  }
+}
+
+function boundedProperties(
+  annotations: Readonly<Record<string, string>>,
+): Record<string, string> | undefined {
+  const entries = Object.entries(annotations).slice(0, MAX_EVENT_PROPERTIES)
+  if (entries.length === 0) return undefined
+  return Object.fromEntries(entries.map(([key, value]) => [cut(key), cut(value)]))
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_RECORDED_CHARS ? text : `${text.slice(0, MAX_RECORDED_CHARS - 1)}…`
+}
