@@ -1,4 +1,3 @@
-import { standardLibrary } from './core-library.ts'
 import type { Library } from './implementation.ts'
 import { cidrs } from './library/cidr.ts'
 import { encoders } from './library/encoders.ts'
@@ -9,6 +8,7 @@ import { math } from './library/math.ts'
 import { regexExtension } from './library/regexes.ts'
 import { sets } from './library/sets.ts'
 import { strings } from './library/strings.ts'
+import { standardLibrary } from './standard-library.ts'
 
 export { kubernetesLibrary, kyvernoLibrary } from './kyverno-library.ts'
 

@@ -1,9 +1,9 @@
 import type { Node } from '../cel/ast.ts'
-import { coreLibrary } from '../cel/core-library.ts'
 import type { Library } from '../cel/implementation.ts'
 import { type PlanOptions, plan } from '../cel/plan.ts'
 import type { Program } from '../cel/program.ts'
 import { loadRegex } from '../cel/regex.ts'
+import { standardLibrary } from '../cel/standard-library.ts'
 import { childrenOf } from '../cel/tree.ts'
 import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
 import { AdmissionError } from '../errors.ts'
@@ -34,7 +34,7 @@ export interface PreparedPolicy {
 /** The parts of the CEL runtime that only some policies use, each loaded when the first such policy comes along. */
 export interface Runtime {
   regex?: RegexEngine
-  /** Implementations beyond `coreLibrary`. */
+  /** Implementations beyond `standardLibrary`, and all of that. */
   library?: Library
 }
 
@@ -46,14 +46,19 @@ export function loadRuntime(policy: CompiledPolicy): Promise<Runtime> {
 /** The runtime some expressions need beside what is always there. */
 export async function runtimeFor(expressions: readonly CheckedExpression[]): Promise<Runtime> {
   const needsRegex = expressions.some(({ needs }) => needs.includes('regex'))
-  const needsLibrary = expressions.some(({ ast }) => !isCore(ast))
+  const library = await libraryFor(expressions)
   return {
     ...(needsRegex ? { regex: await loadRegex() } : {}),
-    ...(needsLibrary ? { library: await loadLibrary() } : {}),
+    ...(library === undefined ? {} : { library }),
   }
 }
 
-async function loadLibrary(): Promise<Library> {
+/** The smallest library that has every function of the expressions, or undefined when what is always there has them. */
+async function libraryFor(expressions: readonly CheckedExpression[]): Promise<Library | undefined> {
+  const isEnough = (library: Library) => expressions.every(({ ast }) => isWithin(library, ast))
+  if (isEnough(ALWAYS)) return undefined
+  const { coreLibrary } = await import('../cel/core-library.ts')
+  if (isEnough({ ...coreLibrary, ...IMAGE_LIBRARY })) return coreLibrary
   const [{ kyvernoLibrary }, { kyvernoFunctions }] = await Promise.all([
     import('../cel/kyverno-library.ts'),
     import('../cel/library/kyverno.ts'),
@@ -62,13 +67,16 @@ async function loadLibrary(): Promise<Library> {
 }
 
 /**
- * True when every function that a tree may call is always there. Operators (`_+_`, `@in`) are no functions, and a call whose
+ * True when the library has every function that a tree may call. Operators (`_+_`, `@in`) are no functions, and a call whose
  * overload is open lists all that it may be.
  */
-function isCore(node: Node): boolean {
+function isWithin(library: Library, node: Node): boolean {
   const isFunction = node.k === 'call' && /^[A-Za-z]/.test(node.fn)
   const overloads = isFunction ? (node.overloads ?? ['']) : []
-  return overloads.every((id) => Object.hasOwn(CORE, id)) && childrenOf(node).every(isCore)
+  return (
+    overloads.every((id) => Object.hasOwn(library, id)) &&
+    childrenOf(node).every((child) => isWithin(library, child))
+  )
 }
 
 /**
@@ -109,13 +117,13 @@ export function preparePolicy(policy: CompiledPolicy, runtime: Runtime = {}): Pr
   }
 }
 
-const CORE: Library = { ...coreLibrary, ...IMAGE_LIBRARY }
+const ALWAYS: Library = { ...standardLibrary, ...IMAGE_LIBRARY }
 
 /** What every expression of an image policy is planned with. */
 export function planOptions({ regex, library }: Runtime): PlanOptions {
   return {
     profile: 'kyverno',
-    implementations: library === undefined ? CORE : { ...library, ...IMAGE_LIBRARY },
+    implementations: library === undefined ? ALWAYS : { ...library, ...IMAGE_LIBRARY },
     ...(regex === undefined ? {} : { regex }),
   }
 }
