@@ -1,25 +1,9 @@
-import {
-  type Alias,
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseAllDocuments,
-  type Scalar,
-  type YAMLMap,
-} from 'yaml'
+import { type Document, LineCounter } from 'yaml'
 import { utf8 } from '../bytes.ts'
-import {
-  MAX_JSON_DEPTH,
-  MAX_LISTED_FAULTS,
-  MAX_POLICY_BYTES,
-  MAX_POLICY_VALUES,
-  MAX_YAML_ALIASES,
-} from '../limits.ts'
-import { keyOf, locate, NO_PLACE, type Place, Source } from './places.ts'
+import { JsonDouble, type JsonValue } from '../json.ts'
+import { MAX_LISTED_FAULTS, MAX_POLICY_BYTES, MAX_POLICY_VALUES } from '../limits.ts'
+import { parseNodes, readNodes } from '../yaml/reader.ts'
+import { locate, NO_PLACE, type Place, Source } from './places.ts'
 import { type DocumentFault, type Faults, isRecord, own, type Path } from './shape.ts'
 
 /** One YAML or JSON document as plain data that remembers where everything stands. */
@@ -43,7 +27,7 @@ export interface FileContents {
   faults: FileFault[]
 }
 
-/** The documents of a YAML or JSON file. Never throws: what cannot be read is a fault with its place. */
+/** The documents of a YAML or JSON file, read as kubectl reads them. Never throws: what cannot be read is a fault with its place. */
 export function readDocuments(text: string): FileContents {
   if (text.length > MAX_POLICY_BYTES || utf8(text).length > MAX_POLICY_BYTES) {
     return refusedFile(`the file is larger than ${MAX_POLICY_BYTES} bytes`)
@@ -51,14 +35,7 @@ export function readDocuments(text: string): FileContents {
   const lines = new LineCounter()
   let parsed: readonly Document.Parsed[]
   try {
-    // Keys are checked for duplicates below: the library compares every pair of them.
-    const found = parseAllDocuments(text, {
-      lineCounter: lines,
-      prettyErrors: false,
-      uniqueKeys: false,
-      schema: 'core',
-    })
-    parsed = Array.isArray(found) ? found : []
+    parsed = parseNodes(text, lines)
   } catch (error) {
     // Nesting that exhausts the parser's stack lands here.
     return refusedFile(
@@ -76,102 +53,34 @@ function refusedFile(message: string): FileContents {
 }
 
 function readDocument(document: Document.Parsed, source: Source, into: FileContents): void {
-  const problems = [...document.errors, ...document.warnings]
+  const problems = [...document.errors, ...document.warnings].filter(
+    ({ code, pos }) => code !== 'TAG_RESOLVE_FAILED' || !source.startsWith('!!', pos[0]),
+  )
   for (const problem of problems.slice(0, MAX_LISTED_FAULTS)) {
     into.faults.push({ message: problem.message, place: source.place(problem.pos[0]) })
   }
   if (problems.length > 0 || document.contents === null) return
-  const conversion = new Conversion(document)
-  const value = conversion.run()
-  for (const { message, node } of conversion.faults) {
+  const { value, faults } = readNodes(document, MAX_POLICY_VALUES)
+  for (const { message, node } of faults) {
     into.faults.push({ message, place: source.place(node.range?.[0] ?? 0) })
   }
-  if (conversion.faults.length > 0 || value === null) return
+  if (faults.length > 0 || value === null) return
   into.documents.push({
-    value,
+    value: plain(value),
     place: (path, at) => source.place(locate(document, path, at).offset),
     placeInText: (path, offset) => source.placeInText(locate(document, path).node, offset),
   })
 }
 
-/** Turns the nodes of a document into plain data, counting what aliases multiply. */
-class Conversion {
-  readonly faults: { message: string; node: Node }[] = []
-  readonly #document: Document.Parsed
-  #values = 0
-  #aliases = 0
-
-  constructor(document: Document.Parsed) {
-    this.#document = document
-  }
-
-  run(): unknown {
-    try {
-      return this.#convert(this.#document.contents, 0)
-    } catch (error) {
-      if (!(error instanceof TooMuch)) throw error
-      this.faults.push({ message: error.message, node: error.node })
-      return null
-    }
-  }
-
-  #convert(node: Node | null, depth: number): unknown {
-    if (node === null) return null
-    if (++this.#values > MAX_POLICY_VALUES) {
-      throw new TooMuch(`more than ${MAX_POLICY_VALUES} values in one document`, node)
-    }
-    if (depth > MAX_JSON_DEPTH) throw new TooMuch(`nested deeper than ${MAX_JSON_DEPTH}`, node)
-    if (isAlias(node)) return this.#alias(node, depth)
-    if (isMap(node)) return this.#map(node, depth)
-    if (isSeq(node)) return node.items.map((item) => this.#convert(item as Node, depth + 1))
-    return isScalar(node) ? this.#scalar(node) : null
-  }
-
-  #alias(node: Alias, depth: number): unknown {
-    if (++this.#aliases > MAX_YAML_ALIASES) {
-      throw new TooMuch(`more than ${MAX_YAML_ALIASES} aliases expanded in one document`, node)
-    }
-    const target = node.resolve(this.#document)
-    if (target !== undefined) return this.#convert(target, depth + 1)
-    this.faults.push({ message: `alias *${node.source} has no anchor before it`, node })
-    return null
-  }
-
-  #map(node: YAMLMap, depth: number): unknown {
-    const map: Record<string, unknown> = Object.create(null)
-    for (const pair of node.items) {
-      const key = keyOf(pair)
-      if (key === undefined) {
-        this.faults.push({ message: 'a key is not a string', node: (pair.key as Node) ?? node })
-        continue
-      }
-      if (Object.hasOwn(map, key)) {
-        this.faults.push({
-          message: `duplicate key ${JSON.stringify(key)}`,
-          node: pair.key as Node,
-        })
-      }
-      map[key] = this.#convert(pair.value as Node | null, depth + 1)
-    }
-    return map
-  }
-
-  #scalar(node: Scalar): unknown {
-    const { value } = node
-    if (typeof value === 'number' && !Number.isFinite(value)) {
-      this.faults.push({ message: `${node.source ?? value} is not a JSON number`, node })
-    }
-    return value
-  }
-}
-
-/** Ends a conversion that has become too large. */
-class TooMuch extends Error {
-  readonly node: Node
-  constructor(message: string, node: Node) {
-    super(message)
-    this.node = node
-  }
+/** The value with numbers alone: no field of a policy needs more than 53 bits, or to know a double from an int. */
+function plain(value: JsonValue): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (value instanceof JsonDouble) return value.value
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== 'object' || value === null) return value
+  const map: Record<string, unknown> = Object.create(null)
+  for (const [key, item] of Object.entries(value)) map[key] = plain(item)
+  return map
 }
 
 /** One object of a file: a document of its own, or an item of a `List`. */
@@ -182,7 +91,12 @@ export interface SourceObject {
   path: Path
 }
 
-const LIST_KINDS: ReadonlySet<unknown> = new Set(['List', 'ImageValidatingPolicyList'])
+const LIST_KINDS: ReadonlySet<unknown> = new Set([
+  'List',
+  'ImageValidatingPolicyList',
+  'NamespacedImageValidatingPolicyList',
+  'PolicyExceptionList',
+])
 
 /** The objects of a document, lists expanded; what is not an object is added to `faults`. */
 export function objectsOf(document: SourceDocument, faults: Faults): SourceObject[] {

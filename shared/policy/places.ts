@@ -6,9 +6,10 @@ import {
   isSeq,
   type LineCounter,
   type Node,
-  type Pair,
   Scalar,
+  type YAMLMap,
 } from 'yaml'
+import { isMergeKey, keyText } from '../yaml/reader.ts'
 import type { Path } from './shape.ts'
 
 /** A place in a file, one-based; columns count code points. */
@@ -28,6 +29,10 @@ export class Source {
   constructor(text: string, lines: LineCounter) {
     this.#text = text
     this.#lines = lines
+  }
+
+  startsWith(text: string, offset: number): boolean {
+    return this.#text.startsWith(text, offset)
   }
 
   place(offset: number): Place {
@@ -65,14 +70,6 @@ export class Source {
   }
 }
 
-/** The key of a pair as text, as JSON has it: numbers and booleans by what was written. */
-export function keyOf(pair: Pair): string | undefined {
-  const { key } = pair
-  if (!isScalar(key)) return undefined
-  if (typeof key.value === 'string') return key.value
-  return key.value === null ? undefined : key.source
-}
-
 /** The node a path leads to, and the offset a message about it should point at. */
 export function locate(
   document: Document,
@@ -82,19 +79,20 @@ export function locate(
   let node: Node | null = document.contents
   let offset = node?.range?.[0] ?? 0
   for (const [index, step] of path.entries()) {
-    const parent: Node | null = isAlias(node) ? (node.resolve(document) ?? null) : node
-    const found = child(parent, step)
+    const parent = resolved(document, node)
+    const found = child(document, parent, step)
     if (found === undefined) return { node: null, offset }
     node = found.node
     const isLast = index === path.length - 1
     const pointAtValue = isScalar(node) && isLast && at !== 'key'
     offset = (pointAtValue ? node?.range?.[0] : (found.key ?? node?.range?.[0])) ?? offset
   }
-  return { node: isAlias(node) ? (node.resolve(document) ?? null) : node, offset }
+  return { node: resolved(document, node), offset }
 }
 
 /** The child of a map or list, with the offset of its key if it has one. */
 function child(
+  document: Document,
   parent: Node | null,
   step: string | number,
 ): { node: Node | null; key?: number } | undefined {
@@ -102,8 +100,29 @@ function child(
     return step < parent.items.length ? { node: parent.items[step] as Node | null } : undefined
   }
   if (!isMap(parent)) return undefined
-  const pair = parent.items.find((candidate) => keyOf(candidate) === step)
-  if (pair === undefined) return undefined
+  const pair = parent.items.find(({ key }) => !isMergeKey(key) && keyText(key) === step)
+  if (pair === undefined) return mergedChild(document, parent, step)
   const key = (pair.key as Node | null)?.range?.[0]
   return { node: pair.value as Node | null, ...(key === undefined ? {} : { key }) }
+}
+
+/** The child that a map has from the maps merged into it. */
+function mergedChild(
+  document: Document,
+  parent: YAMLMap,
+  step: string | number,
+): ReturnType<typeof child> {
+  for (const { key, value } of parent.items) {
+    if (!isMergeKey(key)) continue
+    const target = resolved(document, value as Node | null)
+    for (const map of isSeq(target) ? target.items : [target]) {
+      const found = child(document, resolved(document, map as Node | null), step)
+      if (found !== undefined) return found
+    }
+  }
+  return undefined
+}
+
+function resolved(document: Document, node: Node | null): Node | null {
+  return isAlias(node) ? (node.resolve(document) ?? null) : node
 }

@@ -213,19 +213,19 @@ describe('text that is not a document', () => {
       name: 'a duplicate key',
       text: 'a: 1\nb:\n  c: 1\n  "c": 2\na: 2\n',
       faults: [
-        'a.yaml:4:3 POLICY_INVALID : duplicate key "c"',
-        'a.yaml:5:1 POLICY_INVALID : duplicate key "a"',
+        'a.yaml:4:3 POLICY_INVALID : key "c" occurs twice',
+        'a.yaml:5:1 POLICY_INVALID : key "a" occurs twice',
       ],
     },
     {
       name: 'a duplicate key in JSON',
       text: '{"a": 1, "a": 2}',
-      faults: ['a.yaml:1:10 POLICY_INVALID : duplicate key "a"'],
+      faults: ['a.yaml:1:10 POLICY_INVALID : key "a" occurs twice'],
     },
     {
       name: 'a key that is not a string',
       text: '? [a]\n: b\n',
-      faults: ['a.yaml:1:3 POLICY_INVALID : a key is not a string'],
+      faults: ['a.yaml:1:3 POLICY_INVALID : a key must be a string, a number or a boolean'],
     },
     {
       name: 'aliases without an anchor',
@@ -260,7 +260,7 @@ describe('text that is not a document', () => {
     {
       name: 'deep nesting',
       text: `a: ${'['.repeat(600)}${']'.repeat(600)}`,
-      faults: ['a.yaml:1:504 POLICY_INVALID : nested deeper than 500'],
+      faults: ['a.yaml:1:503 POLICY_INVALID : nested deeper than 500'],
     },
   ])('$name', async ({ text, faults }) => {
     const loaded = await yaml(text)
@@ -300,6 +300,45 @@ describe('text that is not a document', () => {
       { code: 'POLICY_INVALID', path: 'spec.constructor', message: 'unknown field "constructor"' },
     ])
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
+  })
+
+  test('scalars are what kubectl makes of them, and say where they stand', async () => {
+    const text = GOOD.replace(
+      '  matchConstraints:',
+      `  validationConfigurations:
+    required: no
+    verifyDigest: off
+    mutateDigest: On
+  webhookConfiguration:
+    timeoutSeconds: 017
+  matchConditions:
+    - name: y
+      expression: true
+  matchConstraints:`,
+    )
+    const { policies, faults } = await yaml(text)
+    expect(policies).toEqual([])
+    expect(listed(faults)).toEqual([
+      'a.yaml:14:13 POLICY_INVALID spec.matchConditions[0].name: Invalid value: "boolean": must be of type string',
+      'a.yaml:15:19 POLICY_INVALID spec.matchConditions[0].expression: Invalid value: "boolean": must be of type string',
+    ])
+    const right = text
+      .replace('name: y', "name: 'y'")
+      .replace('expression: true', 'expression: "true"')
+    expect((await yaml(right)).policies[0]).toMatchObject({
+      required: false,
+      verifyDigest: false,
+      mutateDigest: true,
+      timeoutSeconds: 15,
+    })
+  })
+
+  test('what a merge key brings has its place where it was written', async () => {
+    const text = GOOD.replace('spec:', 'x: &x\n  failurePolicy: Open\nspec:\n  <<: *x')
+    expect(listed((await yaml(text)).faults)).toEqual([
+      'a.yaml:6:1 POLICY_INVALID x: unknown field "x"',
+      'a.yaml:7:18 POLICY_INVALID spec.failurePolicy: Unsupported value: "Open": supported values: "Ignore", "Fail"',
+    ])
   })
 
   test('an anchor may be used again', async () => {
