@@ -10,8 +10,9 @@ import { type Body, checkBody, readBody } from './body.ts'
 import type { ClusterConfig } from './config.ts'
 import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } from './deadline.ts'
 import { type Deployment, policyNames } from './deployment.ts'
+import type { AfterAnswer, TellEvents } from './events.ts'
 import { decisionRecord, traceId } from './log.ts'
-import { answerReview, type Flow, type ReviewCall } from './review.ts'
+import { answerReview, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
 
 /** What an adapter knows about a request beyond the Request itself: Hono's `env`. */
 export interface Transport {
@@ -21,6 +22,8 @@ export interface Transport {
   remainingMs?: (() => number) | undefined
   /** The body where the adapter has it already; otherwise it is read from the Request. */
   body?: string | Bytes | undefined
+  /** Takes what goes on after the answer; without it that goes on by itself. */
+  afterAnswer?: AfterAnswer | undefined
 }
 
 export interface AppOptions {
@@ -32,6 +35,8 @@ export interface AppOptions {
   now: () => number
   log: LogPort
   hash: HashPort
+  /** Told of every answered review. */
+  events?: TellEvents | undefined
   /** The platform's timer when absent. */
   schedule?: Schedule
 }
@@ -120,6 +125,7 @@ class Desk {
         timeoutMs,
         ms: now() - started,
       })
+      this.#tell(c, call, answer, { started, timeoutMs })
       return new Response(answer.text, {
         status: answer.httpStatus,
         headers: {
@@ -130,6 +136,20 @@ class Desk {
     } finally {
       deadline.stop()
     }
+  }
+
+  #tell(
+    c: AppContext,
+    { cluster, phase }: ReviewCall,
+    { request, decision }: ReviewAnswer,
+    { started, timeoutMs }: { started: number; timeoutMs: number },
+  ): void {
+    const { now, events, deployment } = this.#options
+    if (events === undefined || request === undefined || decision === undefined) return
+    const time = now()
+    const ms = time - started
+    const about = { cluster, phase, time, ms, deployment: deployment.hash.slice(0, 12) }
+    events({ ...about, request, decision }, timeoutMs - ms, c.env?.afterAnswer)
   }
 
   async #toCall(

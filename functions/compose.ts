@@ -4,6 +4,7 @@ import { createIsolate, type Isolate } from '#shared/engine/isolate.ts'
 import type { ImagePolicyEngine } from '#shared/engine/types.ts'
 import { type App, createApp } from './app.ts'
 import type { Deployment } from './deployment.ts'
+import { createEvents } from './events.ts'
 import type { createLive } from './live.ts'
 import { keyRingFrom, kmsFrom, missingVariables, type Platform } from './ports.ts'
 
@@ -51,5 +52,6 @@ export function compose(
     ...(flows.mutate && { mutate: flows.mutate(isolate) }),
     ...(flows.validate && { validate: flows.validate(isolate) }),
   }
-  return createApp({ deployment, engine, maxBodyBytes, now, log, hash })
+  const events = createEvents(config, platform)
+  return createApp({ deployment, engine, maxBodyBytes, now, log, hash, events })
 }

@@ -11,6 +11,7 @@ import {
   toSource,
 } from './credentials/sources.ts'
 import { checkSchema, type Formats } from './schema.ts'
+import { type EventsConfig, sinkFaults, toEvents } from './sinks/config.ts'
 import { isMirror, mirrorOf } from './trust/mirror.ts'
 
 /** A secret by the name of the variable or binding that holds it. */
@@ -77,6 +78,8 @@ export interface Config {
   trust?: readonly TrustEntry[]
   /** Nobody is asked when absent. */
   revocation?: RevocationConfig
+  /** Without it, as no file is, nobody is told. */
+  events?: EventsConfig
   clusters: readonly ClusterConfig[]
 }
 
@@ -91,6 +94,7 @@ export function parseConfig(input: unknown): Config {
     ...keyFaults(value),
     ...mirrorFaults(value),
     ...providerFaults(value?.registries?.credentials),
+    ...sinkFaults(value?.events?.sinks),
   ]
   if (all.length > 0) {
     const lines = all.map(({ path, message }) => `${path}: ${message}`)
@@ -156,6 +160,7 @@ function toConfig(document: ConfigDocument): Config {
           : { kind: 'kms', key: resolveKmsKey(key.kms, document.kms) },
     },
     registries: { ...registries, credentials: credentials.map(toSource) },
+    events: toEvents(document.events),
     clusters: document.clusters.map((cluster) => ({
       ...cluster,
       timeouts: cluster.timeouts ?? {},

@@ -1,6 +1,8 @@
 import type { Bytes } from '#shared/bytes.ts'
 import { fromBase64 } from '#shared/bytes.ts'
+import { EVENT_HOLD_MS } from '#shared/limits.ts'
 import type { App } from './app.ts'
+import { schedule } from './deadline.ts'
 
 /** The members we use of an HTTP API event (payload 2.0); Function URLs send the same. */
 export interface HttpEvent {
@@ -38,12 +40,15 @@ export function toLambdaHandler(app: App): LambdaHandler {
   return async (event, context) => {
     const request = toRequest(event)
     if (request === undefined) return plain(400, 'not an HTTP API or Function URL event\n')
+    const work: { done: Promise<void>; leftMs: number }[] = []
     try {
       const response = await app.fetch(request, {
         address: event.requestContext?.http?.sourceIp,
         remainingMs: () => context.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY,
         body: bodyOf(event),
+        afterAnswer: (done, leftMs) => work.push({ done, leftMs }),
       })
+      for (const { done, leftMs } of work) await forAWhile(done, leftMs)
       return {
         statusCode: response.status,
         headers: Object.fromEntries(response.headers),
@@ -55,6 +60,16 @@ export function toLambdaHandler(app: App): LambdaHandler {
       return plain(500, 'internal error\n')
     }
   }
+}
+
+/** Holds the answer, which is ready, until the work is done, but only shortly: after it Lambda stops everything until the next call. */
+async function forAWhile(done: Promise<void>, leftMs: number): Promise<void> {
+  let stop: (() => void) | undefined
+  const over = new Promise<void>((resolve) => {
+    stop = schedule(resolve, Math.max(0, Math.min(leftMs, EVENT_HOLD_MS)))
+  })
+  await Promise.race([done, over])
+  stop?.()
 }
 
 /** The Request of an event, without its body; undefined when the event is something else. */

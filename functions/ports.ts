@@ -42,6 +42,9 @@ export function missingVariables(config: Config, env: Environment): string[] {
     ...[...config.registries.credentials, ...(config.registries.secrets ?? [])].flatMap(
       variablesOf,
     ),
+    ...(config.events?.sinks ?? []).flatMap((sink) =>
+      sink.kind === 'http' ? sink.headers.flatMap(variablesOf) : [],
+    ),
   ]
   return names.filter((name) => {
     const value = Object.hasOwn(env, name) ? env[name] : undefined

@@ -11,17 +11,25 @@ import type { Environment } from './ports.ts'
 const deployment = parseDeployment(text)
 const log = jsonLog((line) => console.log(line))
 
+/** The member we use of a Worker's execution context. */
+interface Context {
+  waitUntil(work: Promise<void>): void
+}
+
 /** Made with the first request, because bindings come with requests; the bindings of an isolate never change. */
 let app: App | undefined
 
 /** Both phases in one Worker. Cloudflare overwrites `CF-Connecting-IP`, so callers cannot write it. */
 export default {
-  fetch(request: Request, env: Environment): Response | Promise<Response> {
+  fetch(request: Request, env: Environment, context?: Context): Response | Promise<Response> {
     app ??= compose(
       deployment,
       { env, log, hash: portableHash, maxBodyBytes: MAX_BODY_BYTES },
       BOTH_FLOWS,
     )
-    return app.fetch(request, { address: request.headers.get('cf-connecting-ip') ?? undefined })
+    return app.fetch(request, {
+      address: request.headers.get('cf-connecting-ip') ?? undefined,
+      afterAnswer: (work) => context?.waitUntil(work),
+    })
   },
 }

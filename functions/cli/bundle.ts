@@ -52,6 +52,8 @@ const REVOCATION_MODULE = './lookup.ts'
 /** As `signature/attestation.ts` imports them. */
 const ATTESTATION_MODULES = ['./attestation-statement.ts', './attestation-payload.ts']
 const REFERRER_MODULE = './attestation-referrer.ts'
+/** As `events.ts` imports it. */
+const SINKS_MODULE = './sinks/set.ts'
 /** What esbuild calls the virtual module. */
 const DEPLOYMENT_MODULE = 'countersign:deployment'
 /** Where stubs stand for modules that a deployment never asks for. */
@@ -125,6 +127,7 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   if (!deployment.policies.some(({ attestors }) => attestors.some(usesSigstore))) {
     for (const each of SIGSTORE_MODULES) unneeded.set(each, 'certificates, logs and timestamps')
   }
+  if (!deployment.config.events?.sinks.length) unneeded.set(SINKS_MODULE, 'sinks of events')
   const attestations = deployment.policies.flatMap((policy) => policy.attestations)
   if (attestations.length === 0) {
     for (const each of ATTESTATION_MODULES) unneeded.set(each, 'attestations')

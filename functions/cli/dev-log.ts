@@ -3,13 +3,19 @@ import type { Io } from './io.ts'
 
 /** A LogPort that prints one line per request: time, phase, verdict, object, what it took, and why not. */
 export function devLog(io: Io): LogPort {
-  return (record) => io.out(`${clock()} ${lineOf(io, record)}\n`)
+  return (record) => {
+    const line = lineOf(io, record)
+    if (line !== undefined) io.out(`${clock()} ${line}\n`)
+  }
 }
 
-function lineOf(io: Io, record: Readonly<Record<string, unknown>>): string {
+function lineOf(io: Io, record: Readonly<Record<string, unknown>>): string | undefined {
   switch (record.event) {
     case 'decision':
       return decisionLine(io, record)
+    // The line of the decision says it.
+    case 'policy':
+      return undefined
     case 'refused':
       return io.colors.yellow(
         `refused  ${words(record.phase, record.cluster)}: wrong ${words(record.refusal)}`,

@@ -22,7 +22,7 @@ export interface AppliedPolicy {
   policyHash: string
   validationActions: readonly ValidationAction[]
   /** `warn`: not applied, because its match conditions failed and its failurePolicy is Ignore. */
-  status: Finding['status'] | 'warn'
+  status: 'pass' | 'fail' | 'error' | 'skip' | 'warn'
   message: string
   auditAnnotations: Readonly<Record<string, string>>
   /** The matched images, empty where they could not be found out. */

@@ -51,6 +51,7 @@ describe('parseConfig', () => {
       },
       kms: { endpoints: [], verifyRemotely: false },
       registries: { plainHttp: [], credentials: [] },
+      events: { log: true, batch: 100, sinks: [] },
       clusters: [{ name: 'prod', tokens: [hash('a')], timeouts: {} }],
     })
   })
@@ -234,7 +235,7 @@ describe('parseConfig', () => {
       {
         path: 'constructor',
         message:
-          'unknown key; known keys: policies, endpoint, outcomes, kms, registries, trust, revocation, clusters',
+          'unknown key; known keys: policies, endpoint, outcomes, kms, registries, trust, revocation, events, clusters',
       },
       { path: 'endpoint', message: 'expected a string, found 7' },
       { path: 'clusters[0].token', message: 'unknown key; did you mean "tokens"?' },
