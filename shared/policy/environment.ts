@@ -11,6 +11,7 @@ import type { TypeName } from '../cel/types.ts'
 
 const IMAGE = 'kyverno.Image'
 const VARIABLES = 'kyverno.variables'
+const EXCEPTIONS = 'kyverno.Exceptions'
 
 /** Parsing of references: everywhere, it needs nothing from outside. */
 const PARSE_FUNCTIONS: readonly FunctionDeclaration[] = [
@@ -52,6 +53,20 @@ const REQUEST_VARIABLES: Readonly<Record<string, TypeName>> = {
   json: KYVERNO.json,
 }
 
+const IMAGE_VARIABLES: Readonly<Record<string, TypeName>> = {
+  images: 'map(string, list(string))',
+  attestors: 'map(string, dyn)',
+  attestations: 'map(string, string)',
+  exceptions: EXCEPTIONS,
+}
+
+const IMAGE_TYPES = {
+  ...KYVERNO_TYPES,
+  [EXCEPTIONS]: { allowedImages: 'list(string)', allowedValues: 'list(string)' },
+}
+
+const FILE_VARIABLES: Readonly<Record<string, TypeName>> = { object: 'dyn', json: KYVERNO.json }
+
 /** Functions that need nothing from outside. */
 export const PURE_FUNCTIONS: readonly FunctionDeclaration[] = [
   ...PARSE_FUNCTIONS,
@@ -82,11 +97,29 @@ const baseEnvironment = once(() =>
     profile: 'kyverno',
     variables: {
       ...REQUEST_VARIABLES,
-      images: 'map(string, list(string))',
-      attestors: 'map(string, dyn)',
-      attestations: 'map(string, string)',
+      ...IMAGE_VARIABLES,
     },
+    objectTypes: IMAGE_TYPES,
+    declare: [...PURE_FUNCTIONS, ...HOST_FUNCTIONS],
+  }),
+)
+
+/** For match conditions and extractors of policies about files: there is no request. */
+export const fileEnvironment = once(() =>
+  createEnvironment({
+    profile: 'kyverno',
+    variables: FILE_VARIABLES,
     objectTypes: KYVERNO_TYPES,
+    declare: PURE_FUNCTIONS,
+  }),
+)
+
+/** For everything else in policies about files; variables they have none (image-validating-policy.md 2.3). */
+export const filePolicyEnvironment = once(() =>
+  createEnvironment({
+    profile: 'kyverno',
+    variables: { ...FILE_VARIABLES, ...IMAGE_VARIABLES },
+    objectTypes: IMAGE_TYPES,
     declare: [...PURE_FUNCTIONS, ...HOST_FUNCTIONS],
   }),
 )
@@ -118,7 +151,6 @@ export const UNSUPPORTED_NAMES: ReadonlyMap<string, string> = new Map([
   ['resource', CLUSTER],
   ['globalContext', CLUSTER],
   ['http', 'is not supported: policies make no requests of their own'],
-  ['exceptions', LATER],
   ['time', 'has only toCron and truncate so far'],
   ...['random', 'yaml', 'gzip'].map((name): [string, string] => [name, LATER]),
 ])
