@@ -30,6 +30,12 @@ export type ErrorCode =
   | 'REGISTRY_DIGEST_MISMATCH'
   | 'REGISTRY_TOO_LARGE'
   | 'REGISTRY_BUDGET_SPENT'
+  // clusters and what policies ask themselves
+  | 'CLUSTER_REFUSED'
+  | 'CLUSTER_UNAVAILABLE'
+  | 'CLUSTER_RESPONSE_INVALID'
+  | 'HTTP_REFUSED'
+  | 'HTTP_UNAVAILABLE'
   // keys, signatures and seals
   | 'KEY_INVALID'
   | 'KMS_REFERENCE_INVALID'
@@ -47,6 +53,8 @@ export type ErrorCode =
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'REGISTRY_UNREACHABLE',
   'REGISTRY_THROTTLED',
+  'CLUSTER_UNAVAILABLE',
+  'HTTP_UNAVAILABLE',
   'KMS_UNAVAILABLE',
   'REVOCATION_UNKNOWN',
   'DEADLINE_EXCEEDED',

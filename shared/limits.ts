@@ -299,6 +299,43 @@ export const MAX_ANNOTATIONS_BYTES = 256 * KIB
 /** The readable outcomes record, bytes: what fits beside a seal and other people's annotations. */
 export const MAX_OUTCOMES_BYTES = 64 * KIB
 
+/** Requests of one review to the API server of its cluster: policies that read more read the cluster, not what a Pod is about. */
+export const MAX_CLUSTER_CALLS = 50
+/** One answer of an API server, bytes: an object takes up to 1.5 MiB in etcd, a list of a thousand Pods more than this. */
+export const MAX_CLUSTER_ANSWER_BYTES = 4 * MIB
+/** All answers of an API server in one review, bytes: they are kept, parsed, until it is answered. */
+export const MAX_CLUSTER_REVIEW_BYTES = 8 * MIB
+/** Values in one answer of an API server. */
+export const MAX_CLUSTER_VALUES = 200_000
+/** One request to an API server without an answer, milliseconds: it lies in the path of an admission it waits for itself. */
+export const CLUSTER_CALL_TIMEOUT_MS = 3000
+/** A namespace in an isolate's memory, milliseconds: a label that is added or taken away counts this much later. */
+export const NAMESPACE_TTL_MS = 30_000
+/** Namespaces that one isolate keeps, and the bytes of one: what is larger has annotations that nobody asks for often. */
+export const MAX_CACHED_NAMESPACES = 500
+export const MAX_CACHED_NAMESPACE_BYTES = 16 * KIB
+/** What resources an API group version has, milliseconds: kinds do not change their names. */
+export const DISCOVERY_TTL_MS = 600_000
+/** PEM certificates of an API server's authority in the config, characters: a bundle with old and new ones takes a few thousand. */
+export const MAX_CLUSTER_CA_CHARS = 64 * KIB
+/** Requests of policies (`http.get`, `http.post`) in one review. */
+export const MAX_HTTP_CALLS = 20
+/** One answer to a policy's request, bytes; what a policy sends is bounded by the cost of making it. */
+export const MAX_HTTP_ANSWER_BYTES = MIB
+/** All answers to requests of policies in one review, bytes. */
+export const MAX_HTTP_REVIEW_BYTES = 4 * MIB
+/** One request of a policy without an answer, milliseconds. */
+export const HTTP_CALL_TIMEOUT_MS = 5000
+/** Headers of a policy's request, and the characters of one. */
+export const MAX_HTTP_HEADERS = 50
+export const MAX_HTTP_HEADER_CHARS = 8 * KIB
+/** Requests of one review to its cluster and of its policies that are under way at once, beside those to registries. */
+export const MAX_CONTEXT_CONCURRENCY = 2
+/** A text that `random` makes, characters. */
+export const MAX_RANDOM_CHARS = 1024
+/** What a policy's `gzip.decompress` may give, bytes. */
+export const MAX_UNPACKED_BYTES = 4 * MIB
+
 /** A policy document, bytes. */
 export const MAX_POLICY_BYTES = MIB
 /** YAML aliases expanded in one document: stops the "billion laughs". */

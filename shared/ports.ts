@@ -6,6 +6,9 @@ import type { Bytes } from './bytes.ts'
 /** The platform's `fetch`. The engine sets `redirect: 'manual'` and its own signal on every call. */
 export type FetchPort = (url: string, init: RequestInit) => Promise<Response>
 
+/** A fetch that trusts the authorities of a PEM bundle and no others. Not every platform has one: Workers trust public ones only. */
+export type TrustingFetch = (ca: string) => Promise<FetchPort>
+
 /**
  * SHA-256 and HMAC-SHA-256 (RFC 2104) of short messages, at once: every review hashes a token and a seal, and WebCrypto hands each
  * call to another thread, which takes longer than hashing a kilobyte does. Manifests and blobs use `sha256` of `bytes.ts`.

@@ -9,7 +9,7 @@ const LAYERS = [
   ['admission'],
   ['cel'],
   ['image'],
-  ['registry'],
+  ['registry', 'cluster'],
   ['signature'],
   ['outcome'],
   ['policy'],

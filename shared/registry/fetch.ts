@@ -24,6 +24,8 @@ export interface GuardedRequest {
   accept?: string
   /** Goes to the origin of `url` only. */
   authorization?: string | undefined
+  /** More headers of a GET. They go wherever it is redirected, so whoever sets them lets it go nowhere else. */
+  headers?: Readonly<Record<string, string>>
   /** Of a 2xx body. Of any other at most `MAX_ERROR_BYTES` are read. */
   maxBytes: number
 }
@@ -53,6 +55,8 @@ export interface GuardedFetchOptions {
   /** In [0, 1), for jitter. */
   random: () => number
   addresses: AddressPolicy
+  /** Tries of a call, the first included; `MAX_TRIES` when absent. */
+  tries?: number
   /** For a whole call: its redirects, its body, its second try and the wait before that. */
   callTimeoutMs: number
 }
@@ -99,7 +103,8 @@ async function attemptAll(
     const result = await tryOnce(request, context, options, what)
     if ('response' in result) return result.response
     const waitMs = (result.waitMs ?? 0) + options.random() * REGISTRY_RETRY_DELAY_MS
-    if (attempt === MAX_TRIES || options.now() + waitMs >= endsAt) throw result.fault
+    if (attempt === (options.tries ?? MAX_TRIES) || options.now() + waitMs >= endsAt)
+      throw result.fault
     await wait(waitMs, context.signal)
   }
 }
@@ -168,7 +173,7 @@ function initOf(
   authorization: string | undefined,
   signal: AbortSignal,
 ): RequestInit {
-  const headers: Record<string, string> = { 'user-agent': 'countersign' }
+  const headers: Record<string, string> = { ...request.headers, 'user-agent': 'countersign' }
   if (request.accept !== undefined) headers.accept = request.accept
   if (authorization !== undefined) headers.authorization = authorization
   const init: RequestInit = { headers, redirect: 'manual', signal }
