@@ -17,6 +17,12 @@ export function assertionsBetween(before: number, after: number): number {
   return begin | end | (isWord(before) === isWord(after) ? NO_WORD_BOUNDARY : WORD_BOUNDARY)
 }
 
+/** The bits that hold at a position of a text. Halves of pairs are like any other character to assertions. */
+export function assertionsAt(text: string, at: number): number {
+  const before = at > 0 ? text.charCodeAt(at - 1) : NONE
+  return assertionsBetween(before, at < text.length ? text.charCodeAt(at) : NONE)
+}
+
 /** A character that assertions see as they see this one: a newline, `a` for those of words, a space for all others. */
 export function likeness(rune: number): number {
   if (rune === NONE || rune === NEWLINE) return rune

@@ -1,6 +1,7 @@
 import { assertionsBetween, likeness, NONE, TOLD_APART } from './assertion.ts'
 import { ASSERT, CAPTURE, MATCH, type Program, RUNE, SPLIT, takes } from './program.ts'
 import { lastNotAbove } from './ranges.ts'
+import type { Starts } from './starts.ts'
 import { runeAt } from './syntax.ts'
 
 /** Most numbers kept in transitions and states together, about 1 MB; past them the automaton forgets what it knows and goes on. */
@@ -28,6 +29,7 @@ export class Automaton {
   /** Instructions looked at while states were built. */
   steps = 0
   readonly #program: Program
+  readonly #starts: Starts
   /** First character of every class, in order. */
   readonly #classes: readonly number[]
   /** Class by ASCII character. */
@@ -41,8 +43,9 @@ export class Automaton {
   #rows = new Int32Array(0)
   #kept = 0
 
-  constructor(program: Program) {
+  constructor(program: Program, starts: Starts) {
     this.#program = program
+    this.#starts = starts
     this.#classes = classesOf(program)
     this.#width = this.#classes.length + 1
     this.#ascii = new Uint16Array(128)
@@ -55,9 +58,10 @@ export class Automaton {
   test(text: string): boolean {
     const ascii = this.#ascii
     const width = this.#width
-    const { prefix } = this.#program
+    const { prefix, hasAsserts } = this.#program
     let state = START
-    let at = prefix === '' ? 0 : text.indexOf(prefix)
+    // What comes before the first character matters to assertions, which are in no prefix.
+    let at = hasAsserts && prefix === '' ? 0 : this.#starts.next(text, 0)
     if (at < 0) return false
     while (at < text.length) {
       let rune = text.charCodeAt(at++)
@@ -151,7 +155,7 @@ export class Automaton {
 /** First character of every run that the program treats alike. */
 function classesOf({ ops, args, sets, hasAsserts }: Program): readonly number[] {
   const firsts = new Set([0])
-  for (const { ranges } of sets) {
+  for (const ranges of sets) {
     for (const [i, rune] of ranges.entries()) firsts.add(rune + (i % 2))
   }
   for (const [pc, op] of ops.entries()) {

@@ -1,11 +1,15 @@
 import type { Regex } from '../types.ts'
 import { Automaton } from './automaton.ts'
+import { Backtracker, isShort } from './backtrack.ts'
 import { parse } from './parse.ts'
 import { compileProgram, type Program } from './program.ts'
 import { parseReplacement } from './replacement.ts'
 import { Searcher, type Slots } from './search.ts'
+import { Starts } from './starts.ts'
 import { refuse, runeAt } from './syntax.ts'
 
+/** Tests for which no automaton is built, if the text is short. */
+const FEW = 4
 /** Most numbers that the ways through a program may need at one time: 32 MB. */
 const MAX_SLOTS = 1 << 23
 
@@ -23,8 +27,11 @@ export function compileRegex(pattern: string): Regex {
 class CompiledRegex implements Regex {
   readonly groups: number
   readonly #program: Program
+  #starts: Starts | undefined
+  #backtracker: Backtracker | undefined
   #automaton: Automaton | undefined
   #searcher: Searcher | undefined
+  #tests = 0
 
   constructor(program: Program, groups: number) {
     this.#program = program
@@ -32,8 +39,14 @@ class CompiledRegex implements Regex {
   }
 
   test(text: string): boolean {
-    if (this.#program.isLiteral) return text.includes(this.#program.prefix)
-    this.#automaton ??= new Automaton(this.#program)
+    const program = this.#program
+    if (program.isLiteral) return text.includes(program.prefix)
+    // An automaton pays when it is used again.
+    if (this.#tests++ < FEW && isShort(program, text)) {
+      return this.#finder(text).find(text, 0) !== undefined
+    }
+    this.#starts ??= new Starts(program)
+    this.#automaton ??= new Automaton(program, this.#starts)
     return this.#automaton.test(text)
   }
 
@@ -61,13 +74,24 @@ class CompiledRegex implements Regex {
     return out + text.slice(at)
   }
 
+  #finder(text: string): Backtracker | Searcher {
+    const program = this.#program
+    this.#starts ??= new Starts(program)
+    if (isShort(program, text)) {
+      this.#backtracker ??= new Backtracker(program, this.#starts)
+      return this.#backtracker
+    }
+    this.#searcher ??= new Searcher(program, this.#starts)
+    return this.#searcher
+  }
+
   /** Every match, as Go counts them: an empty one right behind another match is none. */
   #all(text: string, limit = Number.POSITIVE_INFINITY): Slots[] {
-    this.#searcher ??= new Searcher(this.#program)
+    const finder = this.#finder(text)
     const found: Slots[] = []
     let end = -1
     for (let from = 0; from <= text.length && found.length < limit; ) {
-      const slots = this.#searcher.find(text, from)
+      const slots = finder.find(text, from)
       if (slots === undefined) break
       const [first = 0, last = 0] = slots
       if (first < last || first !== end) found.push(slots)

@@ -1,4 +1,4 @@
-import { orbit } from './fold.ts'
+import { foldings } from './fold.ts'
 import { normalise, type Ranges } from './ranges.ts'
 import { refuse } from './syntax.ts'
 
@@ -149,12 +149,8 @@ export class NodeFactory {
 function singleOf(node: Node): Ranges | undefined {
   if (node.op === 'class') return node.runes
   if (node.op !== 'literal' || node.runes.length !== 1) return undefined
-  return node.runes.flatMap((rune) => foldings(rune, node.fold))
-}
-
-/** The ranges of one rune, and of its other cases when those do not matter. */
-export function foldings(rune: number, fold: boolean): Ranges {
-  return fold ? normalise(orbit(rune).flatMap((each) => [each, each])) : [rune, rune]
+  const rune = node.runes[0] ?? 0
+  return node.fold ? foldings(rune) : [rune, rune]
 }
 
 /** True when the repetition, with those inside it, asks for no more copies of anything than Go allows. */

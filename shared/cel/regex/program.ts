@@ -1,6 +1,7 @@
 import { BEGIN_TEXT } from './assertion.ts'
-import { foldings, type Node } from './node.ts'
-import { contains, type RuneSet, runeSet } from './ranges.ts'
+import { foldings } from './fold.ts'
+import type { Node } from './node.ts'
+import { includes, type Ranges } from './ranges.ts'
 
 /** What an instruction does. The first four go on without taking a character. */
 export const SPLIT = 0
@@ -17,7 +18,7 @@ export interface Program {
   readonly outs: readonly number[]
   /** SPLIT: the other next. CAPTURE: the slot. ASSERT: what is asked for. RUNE: the character. SET: the number of the set. */
   readonly args: readonly number[]
-  readonly sets: readonly RuneSet[]
+  readonly sets: readonly Ranges[]
   readonly start: number
   /** Slots that a match fills: two for the whole and two for every group. */
   readonly slots: number
@@ -35,7 +36,7 @@ export function takes({ ops, args, sets }: Program, pc: number, rune: number): b
   const arg = args[pc] ?? 0
   if (ops[pc] === RUNE) return arg === rune
   const set = sets[arg]
-  return set !== undefined && contains(set, rune)
+  return set !== undefined && includes(set, rune)
 }
 
 /** The program of a tree; every part is emitted after what follows it, so that it knows where to go on. */
@@ -43,17 +44,27 @@ export function compileProgram(node: Node, groups: number): Program {
   const emitter = new Emitter()
   const start = emitter.emit(node, emitter.add(MATCH, 0, 0))
   const { ops, outs, args, sets } = emitter
-  const hasAsserts = ops.includes(ASSERT)
-  const program = { ops, outs, args, sets, start, slots: 2 * groups + 2, hasAsserts }
-  return { ...program, ...beginning(program) }
+  const { pc, prefix, anchored } = beginning(emitter, start)
+  return {
+    ops,
+    outs,
+    args,
+    sets,
+    start,
+    slots: 2 * groups + 2,
+    prefix,
+    isLiteral: prefix !== '' && ops[start] === RUNE && ops[pc] === MATCH,
+    anchored,
+    hasAsserts: ops.includes(ASSERT),
+  }
 }
 
 class Emitter {
   readonly ops: number[] = []
   readonly outs: number[] = []
   readonly args: number[] = []
-  readonly sets: RuneSet[] = []
-  readonly #setNumbers = new Map<unknown, number>()
+  readonly sets: Ranges[] = []
+  readonly #setNumbers = new Map<Ranges, number>()
 
   add(op: number, out: number, arg: number): number {
     this.outs.push(out)
@@ -70,7 +81,7 @@ class Emitter {
         return at
       }
       case 'class':
-        return this.add(SET, next, this.#set(node, node.runes))
+        return this.#set(node.runes, next)
       case 'assert':
         return this.add(ASSERT, next, node.bits)
       case 'capture': {
@@ -87,19 +98,18 @@ class Emitter {
   }
 
   #rune(rune: number, fold: boolean, next: number): number {
-    const ranges = foldings(rune, fold)
-    if (ranges.length === 2 && ranges[0] === ranges[1]) return this.add(RUNE, next, rune)
-    return this.add(SET, next, this.#set(ranges.join(), ranges))
+    const ranges = fold ? foldings(rune) : [rune]
+    return ranges[0] === ranges.at(-1) ? this.add(RUNE, next, rune) : this.#set(ranges, next)
   }
 
-  /** One set for whatever has the same key, as copies of a repetition have. */
-  #set(key: unknown, ranges: readonly number[]): number {
-    let number = this.#setNumbers.get(key)
+  /** Copies of a repetition have the same set. */
+  #set(ranges: Ranges, next: number): number {
+    let number = this.#setNumbers.get(ranges)
     if (number === undefined) {
-      number = this.sets.push(runeSet(ranges)) - 1
-      this.#setNumbers.set(key, number)
+      number = this.sets.push(ranges) - 1
+      this.#setNumbers.set(ranges, number)
     }
-    return number
+    return this.add(SET, next, number)
   }
 
   #alternate(subs: readonly Node[], next: number): number {
@@ -139,16 +149,8 @@ class Emitter {
   }
 }
 
-/** What can be told about the beginning of every match. */
-function beginning({
-  ops,
-  outs,
-  args,
-  start,
-}: Pick<Program, 'ops' | 'outs' | 'args' | 'start'>): Pick<
-  Program,
-  'prefix' | 'isLiteral' | 'anchored'
-> {
+/** What can be told about the beginning of every match, and where that ends. */
+function beginning({ ops, outs, args }: Emitter, start: number) {
   let pc = start
   const next = () => outs[pc] ?? 0
   while (ops[pc] === CAPTURE) pc = next()
@@ -158,7 +160,7 @@ function beginning({
     prefix += String.fromCodePoint(args[pc] ?? 0)
     pc = next()
   }
-  return { prefix, isLiteral: ops[pc] === MATCH && pc !== start, anchored }
+  return { pc, prefix, anchored }
 }
 
 /** False for what a text may hold in another form: halves of pairs, and what they are taken for. */

@@ -5,17 +5,25 @@ export const MAX_RUNE = 0x10ffff
 
 /** The runs in order, those that touch joined. */
 export function normalise(pairs: Ranges): Ranges {
-  if (pairs.length < 3) return pairs
+  if (isNormal(pairs)) return pairs
   const runs: [number, number][] = []
   for (let i = 0; i < pairs.length; i += 2) runs.push([pairs[i] ?? 0, pairs[i + 1] ?? 0])
   runs.sort((a, b) => a[0] - b[0])
   const out: number[] = []
+  let end = -2
   for (const [first, last] of runs) {
-    const end = out.at(-1)
-    if (end === undefined || first > end + 1) out.push(first, last)
+    if (first > end + 1) out.push(first, last)
     else if (last > end) out[out.length - 1] = last
+    end = Math.max(end, last)
   }
   return out
+}
+
+function isNormal(pairs: Ranges): boolean {
+  for (let i = 2; i < pairs.length; i += 2) {
+    if ((pairs[i] ?? 0) <= (pairs[i - 1] ?? 0) + 1) return false
+  }
+  return true
 }
 
 /** Every other code point. */
@@ -48,29 +56,18 @@ export function lastNotAbove(sorted: Ranges, rune: number): number {
   return low - 1
 }
 
+/** Up to so many numbers are compared one by one, which is faster than halving them. */
+const FEW = 16
+
 /** True when the rune is in one of the runs. */
 export function includes(ranges: Ranges, rune: number): boolean {
-  const at = lastNotAbove(ranges, rune)
-  // At the first of a run, or at its last when that is the rune itself.
-  return at >= 0 && (at % 2 === 0 || ranges[at] === rune)
-}
-
-/** Whatever a program asks about often: ASCII by table. */
-export interface RuneSet {
-  ranges: Ranges
-  ascii: Uint8Array
-}
-
-/** The runs with their table. */
-export function runeSet(ranges: Ranges): RuneSet {
-  const ascii = new Uint8Array(128)
-  for (let i = 0; i < ranges.length && (ranges[i] ?? 0) < 128; i += 2) {
-    ascii.fill(1, ranges[i], (ranges[i + 1] ?? 0) + 1)
+  if (ranges.length > FEW) {
+    const at = lastNotAbove(ranges, rune)
+    // At the first of a run, or at its last when that is the rune itself.
+    return at >= 0 && (at % 2 === 0 || ranges[at] === rune)
   }
-  return { ranges, ascii }
-}
-
-/** True when the rune is in the set. */
-export function contains({ ranges, ascii }: RuneSet, rune: number): boolean {
-  return rune < 128 ? ascii[rune] === 1 : includes(ranges, rune)
+  for (let i = 0; i < ranges.length; i += 2) {
+    if (rune <= (ranges[i + 1] ?? 0)) return rune >= (ranges[i] ?? 0)
+  }
+  return false
 }

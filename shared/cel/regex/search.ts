@@ -1,5 +1,6 @@
-import { assertionsBetween, NONE } from './assertion.ts'
+import { assertionsAt, NONE } from './assertion.ts'
 import { ASSERT, CAPTURE, MATCH, type Program, SPLIT, takes } from './program.ts'
+import type { Starts } from './starts.ts'
 import { runeAt } from './syntax.ts'
 
 /** Slots of a match: where the whole and then every group begins and ends; -1 for a group that has no part in it. */
@@ -23,6 +24,7 @@ export class Searcher {
   /** Instructions looked at. */
   steps = 0
   readonly #program: Program
+  readonly #starts: Starts
   /** By instruction: the last round in which it was reached. */
   readonly #marks: Int32Array
   #round = 0
@@ -33,8 +35,9 @@ export class Searcher {
   /** The slots of the way that is being followed. */
   readonly #way: Slots
 
-  constructor(program: Program) {
+  constructor(program: Program, starts: Starts) {
     this.#program = program
+    this.#starts = starts
     const size = program.ops.length
     this.#marks = new Int32Array(size)
     this.#now = threads(program.slots)
@@ -44,14 +47,14 @@ export class Searcher {
 
   /** The leftmost match at or behind `from`; undefined when there is none. */
   find(text: string, from: number): Slots | undefined {
-    const { prefix, anchored, start } = this.#program
+    const { anchored, start } = this.#program
     let found: Slots | undefined
     this.#now.count = 0
     for (let at = from; ; ) {
       if (this.#now.count === 0) {
-        if (found !== undefined || (anchored && at > 0)) return found
-        if (prefix !== '') at = text.indexOf(prefix, at)
-        if (at < 0) return undefined
+        if (found !== undefined) return found
+        at = this.#starts.next(text, at)
+        if (at < 0 || (anchored && at > 0)) return undefined
         this.#round++
       }
       if (found === undefined && (at === 0 || !anchored)) {
@@ -112,7 +115,7 @@ export class Searcher {
         left.push(way[arg] ?? -1, -1 - arg, outs[pc] ?? 0)
         way[arg] = at
       } else if (op === ASSERT) {
-        if ((arg & ~this.#holds(text, at)) === 0) left.push(outs[pc] ?? 0)
+        if ((arg & ~assertionsAt(text, at)) === 0) left.push(outs[pc] ?? 0)
       } else {
         this.#add(into, pc)
       }
@@ -128,12 +131,6 @@ export class Searcher {
     const from = into.count * slots
     for (let slot = 0; slot < slots; slot++) into.slots[from + slot] = this.#way[slot] ?? -1
     into.pcs[into.count++] = pc
-  }
-
-  /** What assertions see; halves of pairs are like any other character to them. */
-  #holds(text: string, at: number): number {
-    const before = at > 0 ? text.charCodeAt(at - 1) : NONE
-    return assertionsBetween(before, at < text.length ? text.charCodeAt(at) : NONE)
   }
 }
 
