@@ -1,24 +1,26 @@
 import type { CheckedExpression } from '../cel/types.ts'
-import type { Attestor } from '../signature/types.ts'
 import { attestationsOf } from './attestations.ts'
 import { moreNeverHurts } from './counts.ts'
 import { credentialNames } from './credentials.ts'
 import type { PolicyDocument } from './schema.ts'
 import { formatPath, type Path } from './shape.ts'
-import type { CompiledPolicy } from './types.ts'
+import type { CompiledPolicy, PolicyAttestor } from './types.ts'
 
 /** What goes into a compiled policy beside its document. */
 export interface Parts {
   source: string
   hash: string
-  attestors: readonly Attestor[]
+  attestors: readonly PolicyAttestor[]
   /** Checked expressions by path. */
   compiled: ReadonlyMap<string, CheckedExpression>
   specPath: Path
 }
 
 /** The compiled policy: the document with checked expressions in the places of their sources. */
-export function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Parts): CompiledPolicy {
+export function assemble(
+  { kind, apiVersion, name, namespace, spec }: PolicyDocument,
+  parts: Parts,
+): CompiledPolicy {
   const checked = (...path: (string | number)[]): CheckedExpression => {
     const found = parts.compiled.get(formatPath([...parts.specPath, ...path]))
     if (found === undefined) throw new TypeError(`no checked expression at ${formatPath(path)}`)
@@ -36,9 +38,11 @@ export function assemble({ apiVersion, name, spec }: PolicyDocument, parts: Part
       : { messageExpression: checked('validations', i, 'messageExpression') }),
   }))
   return {
-    kind: 'ImageValidatingPolicy',
+    kind,
     apiVersion,
     name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(spec.evaluation?.mode === 'JSON' ? { mode: 'JSON' as const } : {}),
     hash: parts.hash,
     source: parts.source,
     failurePolicy: spec.failurePolicy,

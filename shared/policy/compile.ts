@@ -1,10 +1,14 @@
 import type { Node } from '../cel/ast.ts'
 import { compile } from '../cel/compile.ts'
 import type { Environment } from '../cel/environment.ts'
+import { parse } from '../cel/parse.ts'
 import { plan } from '../cel/plan.ts'
+import { chainsOf } from '../cel/ranges.ts'
 import { walk } from '../cel/tree.ts'
 import type { CheckedExpression, Issue, TypeName } from '../cel/types.ts'
 import {
+  fileEnvironment,
+  filePolicyEnvironment,
   policyEnvironment,
   referenceEnvironment,
   requestEnvironment,
@@ -12,8 +16,10 @@ import {
 } from './environment.ts'
 import { type ExpressionRole, expressionsOf, type SourceExpression } from './expressions.ts'
 import { planOptions, runtimeFor } from './prepare.ts'
+import { Reads } from './reads.ts'
 import { type Faults, formatPath, isRecord, own, type Path } from './shape.ts'
 import type { PolicyFault } from './types.ts'
+import { VariableOrder } from './variable-order.ts'
 
 /** Result types by role; exact, so a `dyn` is not a `bool` (image-validating-policy.md 2.2). */
 const ALLOWED_TYPES: Readonly<Record<ExpressionRole, readonly TypeName[] | undefined>> = {
@@ -21,6 +27,7 @@ const ALLOWED_TYPES: Readonly<Record<ExpressionRole, readonly TypeName[] | undef
   imageReference: ['bool'],
   image: ['list(string)', 'list(dyn)', 'dyn'],
   variable: undefined,
+  attestor: ['string', 'dyn'],
   validation: ['bool'],
   message: ['string'],
   auditAnnotation: ['string', 'null_type'],
@@ -35,16 +42,27 @@ export async function compileExpressions(
   spec: unknown,
   path: Path,
   faults: Faults,
+  options: CompileOptions = {},
 ): Promise<Map<string, CheckedExpression>> {
   const checked = new Map<string, CheckedExpression>()
-  const environments = new Environments()
+  const environments = new Environments(options.isJson ?? false)
   const attestors = namesOf(spec, 'attestors')
   const attestations = namesOf(spec, 'attestations')
-  for (const expression of expressionsOf(spec, path)) {
+  const reads = new Reads(['attestors'])
+  const expressions = expressionsOf(spec, path)
+  const order = new VariableOrder(expressions)
+  for (const expression of expressions) {
     const environment = environments.for(expression.role)
-    const found = await compileOne(expression, environment, faults)
+    const isHopeless =
+      order.addFaults(expression, faults) ||
+      addForbidden(expression, options.forbidden ?? NOTHING, faults)
+    const found = isHopeless ? undefined : await compileOne(expression, environment, faults)
     if (expression.name !== undefined) environments.add(expression.name, found?.type ?? 'dyn')
     if (found === undefined) continue
+    if (expression.name !== undefined) reads.variable(expression.name, found.ast)
+    if (expression.role === 'attestor' && reads.of(found.ast).size > 0) {
+      faults.add(expression.path, CIRCULAR, 'POLICY_UNSUPPORTED')
+    }
     const undeclared = [
       ...undeclaredIn(found.ast, 'attestor', attestors),
       ...undeclaredIn(found.ast, 'attestation', attestations),
@@ -57,10 +75,47 @@ export async function compileExpressions(
   return checked
 }
 
+/** Also keeps what an attestor is apart from what others found out, so that a count says nothing about whom it counts. */
+const CIRCULAR =
+  'what an attestor is may not depend on attestors, neither here nor in a variable that this reads'
+
+/** What the policy as a whole says about its expressions. */
+export interface CompileOptions {
+  /** Evaluation mode JSON: the policy is about files. */
+  isJson?: boolean
+  /** Variables that the expressions must not use, and why. */
+  forbidden?: ReadonlyMap<string, string>
+}
+
+const NOTHING: ReadonlyMap<string, string> = new Map()
+
+/** Adds a fault for each use of a forbidden variable, and says whether there was any. */
+function addForbidden(
+  { path, source }: SourceExpression,
+  forbidden: ReadonlyMap<string, string>,
+  faults: Faults,
+): boolean {
+  if (forbidden.size === 0) return false
+  const parsed = parse(source, requestEnvironment().macros)
+  if (!parsed.ok) return false
+  const before = faults.count
+  for (const [name, message] of forbidden) {
+    for (const { pos } of chainsOf(parsed.ast, name)) {
+      faults.report({ code: 'POLICY_INVALID', path, message, offset: pos[0] })
+    }
+  }
+  return faults.count > before
+}
+
 /** The environments of one policy; that of the variables grows with every variable. */
 class Environments {
+  readonly #isJson: boolean
   readonly #variables = new Map<string, TypeName>()
   #policy: Environment | undefined
+
+  constructor(isJson: boolean) {
+    this.#isJson = isJson
+  }
 
   add(variable: string, type: TypeName): void {
     this.#variables.set(variable, type)
@@ -69,7 +124,9 @@ class Environments {
 
   for(role: ExpressionRole): Environment {
     if (role === 'imageReference') return referenceEnvironment()
-    if (role === 'matchCondition' || role === 'image') return requestEnvironment()
+    const isEarly = role === 'matchCondition' || role === 'image'
+    if (this.#isJson) return isEarly ? fileEnvironment() : filePolicyEnvironment()
+    if (isEarly) return requestEnvironment()
     this.#policy ??= policyEnvironment(this.#variables)
     return this.#policy
   }

@@ -1,7 +1,4 @@
-import { assemble } from './assemble.ts'
-import { addAttestorNotes } from './attestor-notes.ts'
-import { compileExpressions } from './compile.ts'
-import { checkCredentials } from './credentials.ts'
+import { compilePolicy } from './compile-policy.ts'
 import {
   type FileFault,
   objectsOf,
@@ -10,26 +7,30 @@ import {
   type SourceDocument,
   type SourceObject,
 } from './documents.ts'
-import { attestorsOf, policyHash } from './materials.ts'
-import { addNote, addNotes } from './notes.ts'
-import type { LoadOptions, PolicyFile } from './options.ts'
-import { signaturePredicates } from './predicates.ts'
-import { addRevocationNotes, notaryRevocation } from './revocation.ts'
-import { nameOf, POLICY_GROUP, POLICY_VERSIONS, type PolicySpec, readPolicy } from './schema.ts'
 import {
-  type DocumentFault,
-  Faults,
-  formatPath,
-  own,
-  type Path,
-  unsupportedValue,
-} from './shape.ts'
-import type { CompiledPolicy, LoadedPolicies, PolicyFault } from './types.ts'
+  addTargetNotes,
+  isAllowedNamespace,
+  type NamedPolicy,
+  withExceptions,
+} from './exception-targets.ts'
+import { type LoadedException, loadException } from './exceptions.ts'
+import { kindOf } from './kinds.ts'
+import { nameOf } from './metadata.ts'
+import { addNote } from './notes.ts'
+import type { ExceptionOptions, LoadOptions, PolicyFile } from './options.ts'
+import { type DocumentFault, Faults, formatPath, type Path } from './shape.ts'
+import {
+  type CompiledPolicy,
+  type LoadedPolicies,
+  type PolicyFault,
+  type PolicyKind,
+  policyKey,
+} from './types.ts'
 
-export type { LoadOptions, PolicyFile } from './options.ts'
+export type { ExceptionOptions, LoadOptions, PolicyFile } from './options.ts'
 
 /**
- * The policies of a set of files, compiled, with every fault and every note of every document and its place. A policy with a
+ * The policies of a set of files, compiled and with their exceptions, with every fault and every note of every document and its place. A policy with a
  * fault is not among the policies; whether the others are deployed without it is the caller's decision. What the
  * engine does not support is a fault with code `POLICY_UNSUPPORTED`, never ignored. Never throws for what a file holds.
  */
@@ -42,25 +43,36 @@ export async function loadPolicies(
   return loading.result()
 }
 
+/** An exception and where it stands. */
+interface FoundException {
+  exception: LoadedException
+  file: string
+  object: SourceObject
+}
+
 class Loading {
   readonly #options: LoadOptions
   readonly #policies: CompiledPolicy[] = []
+  readonly #exceptions: FoundException[] = []
   readonly #faults: PolicyFault[] = []
   readonly #warnings: PolicyFault[] = []
   /** Where each name was first used. */
   readonly #names = new Map<string, string>()
+  /** Every policy of every document, also those with faults. */
+  readonly #named: NamedPolicy[] = []
 
   constructor(options: LoadOptions) {
     this.#options = options
   }
 
-  result(): LoadedPolicies {
-    const byName = (a: CompiledPolicy, b: CompiledPolicy) => (a.name < b.name ? -1 : 1)
-    return {
-      policies: this.#policies.sort(byName),
-      faults: this.#faults,
-      warnings: this.#warnings,
-    }
+  async result(): Promise<LoadedPolicies> {
+    const { exceptions = {} } = this.#options
+    for (const found of this.#exceptions) this.#addExceptionNotes(found, exceptions)
+    const loaded = this.#exceptions.map(({ exception }) => exception)
+    const policies = await Promise.all(
+      this.#policies.sort(inOrder).map((policy) => withExceptions(policy, loaded, exceptions)),
+    )
+    return { policies, faults: this.#faults, warnings: this.#warnings }
   }
 
   async file({ name, text }: PolicyFile): Promise<void> {
@@ -75,69 +87,80 @@ class Loading {
 
   async #object(file: string, object: SourceObject): Promise<void> {
     const { document, path, value } = object
-    const faults = new Faults()
-    const notes = new Faults()
-    if (isPolicy(value, path, faults)) {
-      const place = `${file}:${document.place(path).line}`
-      this.#claimName(value, path, place, faults)
-      const policy = await this.#policy(value, path, place, faults, notes)
-      if (policy !== undefined && faults.count === 0) this.#policies.push(policy)
-    }
-    this.#report(file, document, faults.found)
-    this.#report(file, document, notes.found, this.#warnings)
-  }
-
-  /** Two policies of one name would answer for each other on the webhook's path, so the second one is refused. */
-  #claimName(value: unknown, path: Path, place: string, faults: Faults): void {
-    const name = nameOf(value)
-    if (name === undefined) return
-    const first = this.#names.get(name)
-    if (first === undefined) this.#names.set(name, place)
-    else {
-      faults.add(
-        [...path, 'metadata', 'name'],
-        `Duplicate value: ${JSON.stringify(name)}: ${place} and ${first} define the same policy`,
-      )
-    }
+    const found = { faults: new Faults(), notes: new Faults() }
+    const kind = kindOf(value, path, this.#options.ignoreOtherKinds ?? false, found)
+    const source = `${file}:${document.place(path).line}`
+    if (kind === 'PolicyException') await this.#exception(file, object, source, found)
+    else if (kind !== undefined) await this.#policy(kind, object, source, found)
+    this.#report(file, document, found.faults.found)
+    this.#report(file, document, found.notes.found, this.#warnings)
   }
 
   async #policy(
-    value: Record<string, unknown>,
-    path: Path,
+    kind: PolicyKind,
+    object: SourceObject,
     source: string,
-    faults: Faults,
-    notes: Faults,
-  ): Promise<CompiledPolicy | undefined> {
-    const document = readPolicy(value, path, faults)
-    const specPath = [...path, 'spec']
-    const compiled = await compileExpressions(own(value, 'spec'), specPath, faults)
-    if (document === undefined) return undefined
-    this.#checkCredentials(document.spec, specPath, faults)
-    const types = signaturePredicates(value, path, faults)
-    const { notaryRevocation: common = 'skip' } = this.#options
-    const revocation = notaryRevocation(value, path, faults) ?? common
-    const shared = { predicateTypes: types, revocation }
-    const attestors = await attestorsOf(document.spec, specPath, shared, this.#options, faults)
-    if (faults.count > 0) return undefined
-    if (document.spec.evaluation?.admission?.enabled === false) {
-      addNote(
-        notes,
-        [...specPath, 'evaluation', 'admission', 'enabled'],
-        'the policy is switched off at admission, so it is left out',
-      )
-      return undefined
+    found: { faults: Faults; notes: Faults },
+  ): Promise<void> {
+    const named = nameOf(object.value, kind !== 'ImageValidatingPolicy', this.#options)
+    if (named !== undefined) {
+      this.#named.push({ kind, ...named })
+      this.#claimName('policy', named, object.path, source, found.faults)
     }
-    addNotes(document.spec, specPath, notes)
-    addAttestorNotes(document.spec, specPath, notes)
-    if (revocation === 'skip') addRevocationNotes(document.spec, specPath, notes)
-    const hash = await policyHash(document.spec, attestors, this.#options)
-    return assemble(document, { source, hash, attestors, compiled, specPath })
+    const policies = await compilePolicy(object, kind, source, this.#options, found)
+    if (found.faults.count === 0) this.#policies.push(...policies)
   }
 
-  #checkCredentials({ credentials }: PolicySpec, path: Path, faults: Faults): void {
-    const { registries } = this.#options
-    if (credentials === undefined || registries === undefined) return
-    checkCredentials(credentials, [...path, 'credentials'], registries, faults)
+  async #exception(
+    file: string,
+    object: SourceObject,
+    source: string,
+    found: { faults: Faults; notes: Faults },
+  ): Promise<void> {
+    const named = nameOf(object.value, true, this.#options)
+    if (named !== undefined) {
+      this.#claimName('exception', named, object.path, source, found.faults)
+    }
+    const exception = await loadException(object, source, this.#options, found)
+    if (found.faults.count > 0 || exception === undefined) return
+    if (isAllowedNamespace(exception.namespace, this.#options.exceptions ?? {})) {
+      this.#exceptions.push({ exception, file, object })
+      return
+    }
+    const message = `exceptions of namespace ${exception.namespace} do not count: it is not among exceptions.namespaces of the config`
+    addNote(found.notes, [...object.path, 'metadata'], message)
+  }
+
+  /** Two policies of one name would answer for each other on the webhook's path, so the second one is refused. */
+  #claimName(
+    what: 'policy' | 'exception',
+    named: { name: string; namespace?: string },
+    path: Path,
+    place: string,
+    faults: Faults,
+  ): void {
+    const key = policyKey(named)
+    const first = this.#names.get(`${what} ${key}`)
+    if (first === undefined) this.#names.set(`${what} ${key}`, place)
+    else {
+      faults.add(
+        [...path, 'metadata', 'name'],
+        `Duplicate value: ${JSON.stringify(key)}: ${place} and ${first} define the same ${what}`,
+      )
+    }
+  }
+
+  /** Once every policy is known: what exceptions refer to may stand in a later file. */
+  #addExceptionNotes({ exception, file, object }: FoundException, options: ExceptionOptions): void {
+    const { path, document } = object
+    const notes = new Faults()
+    if (exception === this.#exceptions[0]?.exception && options.namespaces === undefined) {
+      const message =
+        'exceptions of every namespace count, as in Kyverno; exceptions.namespaces of the config says which do'
+      addNote(notes, [...path, 'metadata'], message)
+    }
+    addTargetNotes(exception, this.#named, options, path, notes)
+    this.#report(file, document, notes.found, this.#warnings)
   }
 
   #report(
@@ -158,31 +181,11 @@ function fileFault(file: string, { message, place }: FileFault): PolicyFault {
   return { code: 'POLICY_INVALID', file, ...place, path: '', message }
 }
 
-const UNSUPPORTED_KINDS: Readonly<Record<string, string>> = {
-  NamespacedImageValidatingPolicy: 'namespaced policies are not supported yet',
-  PolicyException: 'policy exceptions are not supported yet',
-}
+const VARIANTS: readonly CompiledPolicy['autogen'][] = [undefined, 'defaults', 'cronjobs']
 
-/** True for an ImageValidatingPolicy of a served version; everything else is refused with a reason. */
-function isPolicy(value: Record<string, unknown>, path: Path, faults: Faults): boolean {
-  const apiVersion = own(value, 'apiVersion')
-  const kind = own(value, 'kind')
-  if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
-    if (typeof apiVersion !== 'string') faults.add([...path, 'apiVersion'], 'Required value')
-    if (typeof kind !== 'string') faults.add([...path, 'kind'], 'Required value')
-    return false
-  }
-  const [group, version = ''] = apiVersion.split('/')
-  if (group !== POLICY_GROUP || kind !== 'ImageValidatingPolicy') {
-    const known = group === POLICY_GROUP && Object.hasOwn(UNSUPPORTED_KINDS, kind)
-    const reason = known
-      ? UNSUPPORTED_KINDS[kind]
-      : `only ImageValidatingPolicy of ${POLICY_GROUP} can be loaded`
-    faults.add([...path, 'kind'], `${kind} of ${apiVersion}: ${reason}`, 'POLICY_UNSUPPORTED')
-    return false
-  }
-  if (POLICY_VERSIONS.includes(version)) return true
-  const versions = POLICY_VERSIONS.map((served) => `${POLICY_GROUP}/${served}`)
-  faults.add([...path, 'apiVersion'], unsupportedValue(apiVersion, versions), 'POLICY_UNSUPPORTED')
-  return false
+/** By key, then variant. */
+function inOrder(a: CompiledPolicy, b: CompiledPolicy): number {
+  const [left, right] = [policyKey(a), policyKey(b)]
+  if (left !== right) return left < right ? -1 : 1
+  return VARIANTS.indexOf(a.autogen) - VARIANTS.indexOf(b.autogen)
 }

@@ -17,6 +17,11 @@ export function isSubdomain(name: string): boolean {
   return name.length <= 253 && SUBDOMAIN.test(name)
 }
 
+/** True for a DNS-1123 label: what namespaces may be called. */
+export function isNamespace(name: string): boolean {
+  return name.length <= 63 && !name.includes('.') && SUBDOMAIN.test(name)
+}
+
 /** True for `name` or `prefix.example/name`: a label key, or the name of a match condition. */
 export function isQualifiedName(name: string): boolean {
   const slash = name.indexOf('/')

@@ -1,3 +1,4 @@
+import { POD_CONTROLLERS } from './autogen.ts'
 import type { PolicySpec } from './schema.ts'
 import type { Faults, Path } from './shape.ts'
 
@@ -9,13 +10,6 @@ export function addNote(notes: Faults, path: Path, message: string): void {
 /** Adds what is right but may not be meant: gaps that an operator should know about before relying on the policy. */
 export function addNotes(spec: PolicySpec, path: Path, notes: Faults): void {
   const constraints: Path = [...path, 'matchConstraints', 'resourceRules']
-  if (isDefaultAutogen(spec)) {
-    addNote(
-      notes,
-      [...path, 'autogen'],
-      'only Pods are covered so far: Kyverno would generate the policy for their controllers as well; write autogen.podControllers.controllers: [] if Pods are enough',
-    )
-  }
   if (spec.credentials?.allowInsecureRegistry === true) {
     addNote(
       notes,
@@ -39,26 +33,27 @@ export function addNotes(spec: PolicySpec, path: Path, notes: Faults): void {
   }
 }
 
-/** True for a policy that Kyverno would generate for Pod controllers without being asked (image-validating-policy.md 5.3). */
-function isDefaultAutogen({ autogen, matchConstraints }: PolicySpec): boolean {
-  const { resourceRules, excludeResourceRules, objectSelector = {} } = matchConstraints
-  const [rule, ...more] = resourceRules
-  return (
-    autogen?.podControllers?.controllers === undefined &&
-    rule !== undefined &&
-    more.length === 0 &&
-    excludeResourceRules.length === 0 &&
-    Object.keys(objectSelector.matchLabels ?? {}).length === 0 &&
-    (objectSelector.matchExpressions ?? []).length === 0 &&
-    (rule.resourceNames ?? []).length === 0 &&
-    is(rule.apiGroups, '') &&
-    is(rule.apiVersions, 'v1') &&
-    is(rule.resources, 'pods')
+/** Adds what the list of Pod controllers says that means nothing. */
+export function addAutogenNotes(
+  { autogen }: PolicySpec,
+  isGenerated: boolean,
+  path: Path,
+  notes: Faults,
+): void {
+  const listed = autogen?.podControllers?.controllers ?? []
+  const at: Path = [...path, 'autogen', 'podControllers', 'controllers']
+  const known = new Set(POD_CONTROLLERS)
+  for (const [index, name] of listed.entries()) {
+    if (known.has(name)) continue
+    const message = `${JSON.stringify(name)} is no Pod controller and means nothing: known are ${POD_CONTROLLERS.join(', ')}`
+    addNote(notes, [...at, index], message)
+  }
+  if (isGenerated || !listed.some((name) => known.has(name))) return
+  addNote(
+    notes,
+    at,
+    'nothing is generated for controllers: that takes a single resource rule, about pods of v1 alone, without names, excluded rules or an object selector',
   )
-}
-
-function is(list: readonly string[], only: string): boolean {
-  return list.length === 1 && list[0] === only
 }
 
 function isEnforced({ validationActions }: PolicySpec): boolean {

@@ -27,4 +27,24 @@ export interface LoadOptions {
   tufRootHash?: (mirror: string | undefined) => string | undefined
   /** How notary attestors look up revocation where a policy does not say; `skip` unless given. */
   notaryRevocation?: RevocationMode
+  /** Which exceptions count; every one, for policies of its own namespace and for cluster policies, unless given. */
+  exceptions?: ExceptionOptions
+  /** Objects that are neither policies nor exceptions are left out with a warning. Without it each of them is a fault. */
+  ignoreOtherKinds?: boolean
+  /** Namespaced policies may use `http.*`: whoever may write such a policy makes the functions call any address they can reach. */
+  httpInNamespacedPolicies?: boolean
+  /** The namespace of namespaced documents that name none, as kubectl's context has one. Without it they are refused. */
+  defaultNamespace?: string
+  /** Policies with evaluation mode JSON load. They are about files, and no deployment can run them. */
+  jsonMode?: boolean
+  /** Epoch milliseconds: exceptions that have expired by then are left out. Without it the engine alone looks at the time. */
+  now?: number
+}
+
+/** What the operator's config says about exceptions. */
+export interface ExceptionOptions {
+  /** The namespaces that may hold exceptions; `*` is all of them, as no list is. */
+  namespaces?: readonly string[]
+  /** An exception reaches namespaced policies of every namespace, as in Kyverno. */
+  crossNamespace?: boolean
 }

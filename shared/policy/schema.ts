@@ -3,7 +3,9 @@ import { type AttestorFields, attestor } from './attestors.ts'
 import { MISSING_CONSTRAINTS, matchConstraints } from './constraints.ts'
 import { credentials } from './credentials.ts'
 import { compileGlob } from './glob.ts'
-import { isIdentifier, isQualifiedName, isSubdomain } from './names.ts'
+import { clusterMetadata, named, namespacedMetadata } from './metadata.ts'
+import { isIdentifier, isQualifiedName } from './names.ts'
+import type { LoadOptions } from './options.ts'
 import {
   anything,
   defaulted,
@@ -14,7 +16,6 @@ import {
   isRecord,
   isSet,
   listOf,
-  mapOf,
   type ObjectOf,
   object,
   oneOf,
@@ -24,29 +25,16 @@ import {
   required,
   type Shape,
   text,
+  unsupportedValue,
   words,
 } from './shape.ts'
-import type { ValidationAction } from './types.ts'
-
-/** The API group of the documents. */
-export const POLICY_GROUP = 'policies.kyverno.io'
-/** Served versions of `ImageValidatingPolicy`; all three mean the same (image-validating-policy.md 1.1). */
-export const POLICY_VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha1']
+import type { PolicyKind, ValidationAction } from './types.ts'
 
 /** The most match conditions that a webhook may have. */
 const MAX_MATCH_CONDITIONS = 64
 
-/** `name` that must keep a rule, in the wording of the API server. */
-function named(isRight: (name: string) => boolean, what: string): Shape<string> {
-  return (value, path, faults) => {
-    const name = words(value, path, faults)
-    if (name === undefined || isRight(name)) return name
-    return faults.add(path, `Invalid value: ${JSON.stringify(name)}: ${what}`)
-  }
-}
-
 /** A list of `{name, expression}` whose names differ. */
-function namedExpressions(name: Shape<string>, most?: number) {
+export function namedExpressions(name: Shape<string>, most?: number) {
   return listOf(object({ name: required(name), expression: required(expression) }), {
     unique: (item) => item.name,
     uniqueField: 'name',
@@ -55,9 +43,14 @@ function namedExpressions(name: Shape<string>, most?: number) {
 }
 
 const conditionName = named(isQualifiedName, 'must be a qualified name')
+
+/** `matchConditions`, of policies and of exceptions. */
+export const matchConditions = namedExpressions(conditionName, MAX_MATCH_CONDITIONS)
+
 const variableName = named(isIdentifier, 'must be a CEL identifier that is not a reserved word')
 
-const glob: Shape<string> = (value, path, faults) => {
+/** A glob about images. */
+export const glob: Shape<string> = (value, path, faults) => {
   const pattern = text(value, path, faults)
   if (pattern === undefined || pattern === '') return pattern
   try {
@@ -98,33 +91,27 @@ const validationConfigurations = object({
   required: defaulted(flag, () => true),
 })
 
+/** `Kubernetes`, also when nothing is said, or `JSON` where that can be run (`JSON_MODE`). */
+export const evaluationMode: Shape<string> = (value, path, faults) => {
+  const mode = text(value, path, faults)
+  if (mode === undefined || ['', 'Kubernetes', 'JSON'].includes(mode)) return mode
+  return faults.add(path, unsupportedValue(mode, ['Kubernetes', 'JSON']), 'POLICY_UNSUPPORTED')
+}
+
+/** Why evaluation mode JSON is refused in a deployment. */
+export const JSON_MODE =
+  'evaluation mode "JSON" is about files: no webhook is called for them, so that only `countersign test` runs it'
+
 const evaluation = object({
   admission: optional(object({ enabled: defaulted(flag, () => true) })),
   background: optional(object({ enabled: defaulted(flag, () => true) })),
-  mode: optional((value, path, faults) => {
-    const mode = text(value, path, faults)
-    return mode === undefined || mode === '' || mode === 'Kubernetes'
-      ? mode
-      : faults.add(
-          path,
-          `evaluation mode ${JSON.stringify(mode)} is not supported, only Kubernetes`,
-          'POLICY_UNSUPPORTED',
-        )
-  }),
+  mode: optional(evaluationMode),
 })
-
-const CONTROLLERS = 'policies for Pod controllers are not generated yet; write controllers: []'
 
 const autogen = object({
-  podControllers: optional(object({ controllers: optional(refusedControllers) })),
+  // `[]` switches it off and is kept apart from absent, which means every controller.
+  podControllers: optional(object({ controllers: optional(listOf(text)) })),
 })
-
-/** `[]` switches autogen off and is kept apart from absent, which means every controller. */
-function refusedControllers(value: unknown, path: Path, faults: Faults): [] | undefined {
-  return Array.isArray(value) && value.length === 0
-    ? []
-    : faults.add(path, CONTROLLERS, 'POLICY_UNSUPPORTED')
-}
 
 const ACTIONS: readonly ValidationAction[] = ['Deny', 'Audit', 'Warn']
 
@@ -144,7 +131,7 @@ const specFields = {
   evaluation: optional(evaluation),
   failurePolicy: defaulted(oneOf('Ignore', 'Fail'), () => 'Fail' as const),
   images: defaulted(namedExpressions(words), () => []),
-  matchConditions: defaulted(namedExpressions(conditionName, MAX_MATCH_CONDITIONS), () => []),
+  matchConditions: defaulted(matchConditions, () => []),
   matchConstraints: required(matchConstraints, MISSING_CONSTRAINTS),
   matchImageReferences: defaulted(listOf(imageReference), () => []),
   validationActions: defaulted(listOf(oneOf(...ACTIONS), { unique: (action) => action }), () => []),
@@ -158,35 +145,15 @@ const specFields = {
   webhookConfiguration: optional(object({ timeoutSeconds: optional(integer(1, 30)) })),
 }
 
-const metadata = object({
-  name: required(named(isSubdomain, 'must be a DNS-1123 subdomain')),
-  namespace: optional((value, path, faults) =>
-    value === ''
-      ? undefined
-      : faults.add(path, 'Forbidden: an ImageValidatingPolicy belongs to the whole cluster'),
-  ),
-  labels: optional(mapOf(text)),
-  annotations: optional(mapOf(text)),
-  // What the API server adds; documents read back from a cluster have it.
-  creationTimestamp: optional(anything),
-  deletionGracePeriodSeconds: optional(anything),
-  deletionTimestamp: optional(anything),
-  finalizers: optional(anything),
-  generateName: optional(anything),
-  generation: optional(anything),
-  managedFields: optional(anything),
-  ownerReferences: optional(anything),
-  resourceVersion: optional(anything),
-  selfLink: optional(anything),
-  uid: optional(anything),
-})
+const spec = object(specFields)
 
-const document = object({
-  apiVersion: required(text),
-  kind: required(text),
-  metadata: required(metadata),
-  spec: required(object(specFields)),
-  status: optional(anything),
+/** Files are not matched by rules. */
+const jsonSpec = object({
+  ...specFields,
+  matchConstraints: defaulted(matchConstraints, () => ({
+    resourceRules: [],
+    excludeResourceRules: [],
+  })),
 })
 
 /** The spec of a policy with its defaults, expressions still as text. */
@@ -194,34 +161,61 @@ export type PolicySpec = ObjectOf<typeof specFields>
 
 /** A policy document that is right as far as its shape goes. */
 export interface PolicyDocument {
+  kind: PolicyKind
   apiVersion: string
   name: string
+  namespace?: string
   spec: PolicySpec
 }
 
+/** `metadata` and `spec` of a document, with what every object has beside them. */
+export function documentOf<M, S>(metadata: Shape<M>, spec: Shape<S>) {
+  return object({
+    apiVersion: required(text),
+    kind: required(text),
+    metadata: required(metadata),
+    spec: required(spec),
+    status: optional(anything),
+  })
+}
+
 /**
- * Reads an `ImageValidatingPolicy` field by field: the document with its defaults, or undefined after every fault was added
- * to `faults` (image-validating-policy.md 1.2–1.5). Expressions and keys are not looked into.
+ * Reads a policy of this kind field by field: the document with its defaults, or undefined after every fault was added to `faults`
+ * (image-validating-policy.md 1.2–1.5). Expressions and keys are not looked into.
  */
-export function readPolicy(value: unknown, path: Path, faults: Faults): PolicyDocument | undefined {
-  const read = document(value, path, faults)
-  if (read === undefined) return undefined
-  const { validationActions, ...spec } = read.spec
-  return {
-    apiVersion: read.apiVersion,
-    name: read.metadata.name,
-    spec: { ...spec, validationActions: actionsOf(validationActions) },
+export function readPolicy(
+  value: unknown,
+  path: Path,
+  faults: Faults,
+  kind: PolicyKind = 'ImageValidatingPolicy',
+  { defaultNamespace, jsonMode = false }: LoadOptions = {},
+): PolicyDocument | undefined {
+  const isJson = isJsonMode(value)
+  if (isJson && !jsonMode) {
+    faults.add([...path, 'spec', 'evaluation', 'mode'], JSON_MODE, 'POLICY_UNSUPPORTED')
   }
+  const metadata: Shape<{ name: string; namespace?: string | undefined }> =
+    kind === 'ImageValidatingPolicy' ? clusterMetadata : namespacedMetadata(kind, defaultNamespace)
+  const read = documentOf(metadata, isJson && jsonMode ? jsonSpec : spec)(value, path, faults)
+  if (read === undefined) return undefined
+  const { name, namespace } = read.metadata
+  const { validationActions, ...fields } = read.spec
+  return {
+    kind,
+    apiVersion: read.apiVersion,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    spec: { ...fields, validationActions: actionsOf(validationActions) },
+  }
+}
+
+/** True for a policy about files instead of requests, whatever is wrong with it. */
+export function isJsonMode(value: unknown): boolean {
+  const at = (from: unknown, name: string) => (isRecord(from) ? own(from, name) : undefined)
+  return at(at(at(value, 'spec'), 'evaluation'), 'mode') === 'JSON'
 }
 
 /** No action at all means Deny: silence must not admit. */
 function actionsOf(actions: ValidationAction[]): ValidationAction[] {
   return actions.length === 0 ? ['Deny'] : actions
-}
-
-/** `metadata.name` of any document, for messages, or undefined when it has none. */
-export function nameOf(value: unknown): string | undefined {
-  const meta = isRecord(value) ? own(value, 'metadata') : undefined
-  const name = isRecord(meta) ? own(meta, 'name') : undefined
-  return typeof name === 'string' ? name : undefined
 }

@@ -1,6 +1,6 @@
 import type { CheckedExpression } from '../cel/types.ts'
 import type { CredentialNames } from '../registry/types.ts'
-import type { Attestation, Attestor } from '../signature/types.ts'
+import type { Attestation, Attestor, AttestorDraft } from '../signature/types.ts'
 
 /** A label selector as Kubernetes spells it. */
 export interface LabelSelector {
@@ -45,6 +45,8 @@ export type PolicyKind = 'ImageValidatingPolicy' | 'NamespacedImageValidatingPol
  */
 export interface CompiledPolicy {
   kind: PolicyKind
+  /** The policy is about files, not about requests; no deployment has one. */
+  mode?: 'JSON'
   apiVersion: string
   name: string
   /** Of a NamespacedImageValidatingPolicy, and of no other. */
@@ -63,7 +65,7 @@ export interface CompiledPolicy {
   /** Custom extractors (`spec.images`): name → expression giving a list of strings. */
   images: readonly { name: string; expression: CheckedExpression }[]
   variables: readonly { name: string; expression: CheckedExpression }[]
-  attestors: readonly Attestor[]
+  attestors: readonly PolicyAttestor[]
   attestations: readonly Attestation[]
   validations: readonly {
     expression: CheckedExpression
@@ -108,6 +110,34 @@ export interface CompiledException {
   reportResult: 'skip' | 'pass'
   /** Epoch milliseconds: from then on it exempts nothing. */
   expiresAt?: number
+}
+
+/** An attestor of a policy: as it was written out, or with texts that only a request gives. */
+export type PolicyAttestor = Attestor | UnresolvedAttestor
+
+/** An attestor with keys, certificates or names that expressions give: what it comes to is found out in each request. */
+export interface UnresolvedAttestor {
+  kind: 'unresolved'
+  name: string
+  draft: AttestorDraft
+  /** At least one. */
+  expressions: readonly AttestorExpression[]
+  /** SHA-256 hex of the draft and the sources: part of the hash of the policy. */
+  hash: string
+}
+
+/** Where one text of an attestor comes from. */
+export interface AttestorExpression {
+  /** What it gives, as upstream calls it in messages: `key`, `cert chain`. */
+  gives: string
+  /** Where in the draft the text belongs. */
+  at: readonly (string | number)[]
+  expression: CheckedExpression
+}
+
+/** What is known of an attestor before any request: its kind, and all that is written out. */
+export function draftOf(attestor: PolicyAttestor): AttestorDraft {
+  return attestor.kind === 'unresolved' ? attestor.draft : attestor
 }
 
 /** What a policy is called among all of a deployment: `name`, or `namespace/name` of a namespaced one. Its variants are called the same. */
