@@ -55,6 +55,10 @@ export const MAX_EVENT_PROPERTIES = 20
 export const MAX_QUEUED_EVENTS = 1000
 /** Events of one delivery, unless the config says otherwise. */
 export const DEFAULT_EVENT_BATCH = 100
+/** `countersign report`: one line of a log, bytes: an event of the largest size inside the JSON of somebody's log shipper. */
+export const REPORT_MAX_LINE_BYTES = 2 * MIB
+/** `countersign report`: results of one report, about three kilobytes each in memory. */
+export const MAX_REPORT_RESULTS = 200_000
 /** Entries of one PutEvents call, and their bytes: EventBridge's own bounds. */
 export const EVENTBRIDGE_MAX_ENTRIES = 10
 export const EVENTBRIDGE_MAX_BYTES = 256 * KIB
@@ -170,6 +174,12 @@ export const MAX_CERTIFICATE_PARTS = 64
 export const MAX_TRUSTED_CERTIFICATES = 200
 /** PEM certificates of one trust store, characters. */
 export const MAX_TRUST_STORE_CHARS = MIB
+/** One text that an expression gives an attestor, characters: a trusted root takes 7 KiB, a certificate 2. */
+export const MAX_ATTESTOR_TEXT_CHARS = 64 * KIB
+/** Attestors with such texts that one isolate keeps: as many as are asked about again, since each may be as large as they are. */
+export const MAX_RESOLVED_ATTESTORS = 100
+/** Trusted roots and certificates that one isolate keeps ready to verify: those of a hundred attestors, some of which requests may choose. */
+export const MAX_LOADED_TRUSTS = 250
 /** Certificate signatures checked while one chain is looked for: cross-signed certificates would branch without end. */
 export const MAX_CHAIN_CHECKS = 30
 /** A Notary Project envelope, bytes: a full chain and a countersignature take 20 KiB. */
