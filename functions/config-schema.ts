@@ -30,8 +30,9 @@ const TOKEN_HASH = {
 
 const POLICY_NAME = {
   type: 'string',
-  pattern: '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$',
-  patternErrorMessage: 'expected metadata.name of a policy (lower case letters, digits, - and .)',
+  pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$',
+  patternErrorMessage:
+    'expected metadata.name of a policy (lower case letters, digits, - and .), or namespace/name',
 } as const satisfies Schema
 
 const SECONDS = { type: 'integer', minimum: 1, maximum: MAX_TIMEOUT_SECONDS } as const
@@ -446,6 +447,30 @@ const EVENTS = {
   },
 } as const satisfies Schema
 
+const EXCEPTIONS = {
+  type: 'object',
+  description: 'Which policy exceptions of the folder count.',
+  additionalProperties: false,
+  properties: {
+    namespaces: {
+      type: 'array',
+      description:
+        'Namespaces that may hold exceptions, * for all of them, as when absent. Others are left out with a warning.',
+      uniqueItems: true,
+      items: {
+        type: 'string',
+        pattern: '^(\\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)$',
+        patternErrorMessage: 'expected the name of a namespace, or *',
+      },
+    },
+    crossNamespace: {
+      type: 'boolean',
+      description:
+        'An exception reaches namespaced policies of every namespace, as in Kyverno, and not of its own alone.',
+    },
+  },
+} as const satisfies Schema
+
 const CLUSTER = {
   type: 'object',
   additionalProperties: false,
@@ -521,6 +546,17 @@ export const CONFIG_SCHEMA = {
       description: 'Folder with the policy documents, relative to this file.',
       pattern: '\\S',
       patternErrorMessage: 'expected a folder, such as policies',
+    },
+    ignoreOtherKinds: {
+      type: 'boolean',
+      description:
+        'Objects of the folder that are neither image policies nor exceptions are left out with a warning. Without it each of them is a fault.',
+    },
+    exceptions: EXCEPTIONS,
+    httpInNamespacedPolicies: {
+      type: 'boolean',
+      description:
+        'Namespaced policies may use http.*: whoever may write one makes the functions call what they can reach.',
     },
     endpoint: {
       type: 'string',

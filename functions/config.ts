@@ -1,4 +1,5 @@
 import { AdmissionError, type Fault, toAdmissionError } from '#shared/errors.ts'
+import type { ExceptionOptions } from '#shared/policy/options.ts'
 import type { KmsKey } from '#shared/ports.ts'
 import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import type { RevocationMode } from '#shared/signature/revocation/types.ts'
@@ -45,7 +46,7 @@ export interface ClusterConfig {
   bearer?: readonly string[]
   /** CIDR ranges, v4 and v6. */
   cidrs?: readonly string[]
-  /** Names of its policies; absent means all. */
+  /** Keys of its policies, `name` or `namespace/name`; absent means all. */
   policies?: readonly string[]
   timeouts: { mutateSeconds?: number; validateSeconds?: number }
   /** RFC 3339. */
@@ -55,6 +56,10 @@ export interface ClusterConfig {
 /** `countersign.yaml`, checked. Holds names of secrets only, so that it can be embedded in a bundle. */
 export interface Config {
   policies: string
+  /** Read when policies are loaded, as the two after it. */
+  ignoreOtherKinds?: boolean
+  exceptions?: ExceptionOptions
+  httpInNamespacedPolicies?: boolean
   endpoint: string
   outcomes: {
     key: { kind: 'kms'; key: KmsKey } | { kind: 'secrets'; secrets: readonly SecretName[] }

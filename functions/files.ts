@@ -113,6 +113,10 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       registries: knownRegistries(config.registries),
       ...trust.options,
       ...(config.revocation !== undefined && { notaryRevocation: config.revocation.mode }),
+      ...(config.exceptions !== undefined && { exceptions: config.exceptions }),
+      ignoreOtherKinds: config.ignoreOtherKinds ?? false,
+      httpInNamespacedPolicies: config.httpInNamespacedPolicies ?? false,
+      now,
     }
     const notes = () => trust.notes().map((note) => locatedFault(yaml, note))
     return { config, folder, trust: { ...trust, notes }, policyOptions }
