@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
+import { policyKeys } from '#shared/policy/types.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
 import { type BundleName, bundleFunctions } from './bundle.ts'
 import { CEL_BUDGETS, type CelBundle, measureCelBundles } from './cel-bundle.ts'
@@ -39,7 +40,7 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   const cel = options.budgets ? await measureCelBundles() : []
   const data = {
     deployment: deployment.hash,
-    policies: deployment.policies.map(({ name }) => name),
+    policies: policyKeys(deployment.policies),
     clusters: deployment.config.clusters.map(({ name }) => name),
     bundles: bundles.map((bundle) => ({ ...bundle, entry: path.relative('', bundle.entry) })),
     ...(options.budgets ? { cel } : {}),

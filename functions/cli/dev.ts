@@ -13,6 +13,7 @@ import { type NodeServer, type NodeServerOptions, startNodeServer } from '#funct
 import { toBase64, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
+import { policyKeys } from '#shared/policy/types.ts'
 import type { LogPort } from '#shared/ports.ts'
 import { type DeploymentFiles, readDeployment } from './deployment.ts'
 import { type DevIdentity, devIdentity } from './dev-identity.ts'
@@ -114,7 +115,7 @@ class DevServer {
     try {
       const files = await readDeployment(config)
       await this.use(files)
-      const names = files.deployment.policies.map(({ name }) => name).join(', ')
+      const names = policyKeys(files.deployment.policies).join(', ')
       this.#io.out(this.#io.colors.green(`reloaded: ${names || 'no policy'}\n`))
     } catch (thrown) {
       printError(this.#io, 'not reloaded, the last good policies stay', thrown)
@@ -193,7 +194,7 @@ function introduction(
 ): string {
   const { bold, dim } = io.colors
   const { clusters } = files.deployment.config
-  const names = files.deployment.policies.map(({ name }) => name).join(', ') || 'none'
+  const names = policyKeys(files.deployment.policies).join(', ') || 'none'
   const urls = clusters.flatMap(({ name }) => {
     const base = `https://localhost:${port}/v1/${name}/${identity.token}/ivpol`
     return [bold(`cluster ${name}`), `  mutate    ${base}/mutate`, `  validate  ${base}/validate`]

@@ -145,6 +145,11 @@ export function policyKey({ name, namespace }: Pick<CompiledPolicy, 'name' | 'na
   return namespace === undefined ? name : `${namespace}/${name}`
 }
 
+/** The keys of the policies, each once: variants have those of what they were generated from. */
+export function policyKeys(policies: readonly CompiledPolicy[]): string[] {
+  return [...new Set(policies.map(policyKey))]
+}
+
 /** Everything a folder of policy documents gave: the policies, what is wrong, and what an operator should know. */
 export interface LoadedPolicies {
   policies: readonly CompiledPolicy[]
