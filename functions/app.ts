@@ -9,7 +9,7 @@ import { createAuthenticator } from './auth.ts'
 import { type Body, checkBody, readBody } from './body.ts'
 import type { ClusterConfig } from './config.ts'
 import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } from './deadline.ts'
-import { type Deployment, policyNames } from './deployment.ts'
+import { type ClusterPolicies, type Deployment, policiesOf } from './deployment.ts'
 import type { AfterAnswer, TellEvents } from './events.ts'
 import { decisionRecord, traceId } from './log.ts'
 import { answerReview, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
@@ -83,6 +83,7 @@ function notFound(): Response {
 class Desk {
   readonly #options: AppOptions
   readonly #authenticate: ReturnType<typeof createAuthenticator>
+  readonly #policies = new Map<ClusterConfig, ClusterPolicies>()
 
   constructor(options: AppOptions) {
     this.#options = options
@@ -157,17 +158,23 @@ class Desk {
     cluster: ClusterConfig,
     { phase, scope, deadline }: { phase: Phase; scope: Scope; deadline: Deadline },
   ): Promise<ReviewCall> {
-    const named = namedPolicies(c.req.path)
+    const { granted, names } = this.#policiesOf(cluster)
     return {
       cluster: cluster.name,
       phase,
       scope,
-      // Without names the engine takes all it has, which may be more than this cluster's.
-      policies: named.length > 0 || scope === 'nivpol' ? named : (cluster.policies ?? []),
-      known: policyNames(this.#options.deployment, cluster),
+      policies: namedPolicies(c.req.path),
+      granted,
+      known: names[scope],
       body: await this.#body(c, deadline),
       deadline,
     }
+  }
+
+  #policiesOf(cluster: ClusterConfig): ClusterPolicies {
+    const known = this.#policies.get(cluster) ?? policiesOf(this.#options.deployment, cluster)
+    this.#policies.set(cluster, known)
+    return known
   }
 
   async #body(c: AppContext, deadline: Deadline): Promise<Body> {
@@ -186,8 +193,8 @@ class Desk {
 }
 
 /**
- * The policy names of `/v1/<cluster>/<token>/<scope>/<phase>/<policy>…`; empty segments are none
- * (`specs/image-validating-policy.md` 6).
+ * The policy names of `/v1/<cluster>/<token>/<scope>/<phase>/<policy>…`; empty segments are none (`specs/image-validating-policy.md` 6). A
+ * path without any name means every policy; upstream, a slash at its end would mean none of them and admit everything.
  */
 function namedPolicies(path: string): string[] {
   return path

@@ -1,7 +1,9 @@
 import { sha256, toHex, utf8 } from '#shared/bytes.ts'
+import type { EngineCall } from '#shared/engine/types.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import { canonicalJson, type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
 import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
+import type { AttestorDraft } from '#shared/signature/types.ts'
 import type { ClusterConfig, Config } from './config.ts'
 
 /** What a bundle is built around: the checked config and the checked policies, JSON all the way down. */
@@ -70,15 +72,39 @@ export function parseDeployment(text: string): Deployment {
 
 /** The policy with the trusted root of each attestor replaced. */
 function withRoots(policy: CompiledPolicy, replace: (root: string) => string): CompiledPolicy {
-  const attestors = policy.attestors.map((attestor) => {
-    if (attestor.kind === 'notary' || attestor.trust?.root === undefined) return attestor
-    return { ...attestor, trust: { ...attestor.trust, root: replace(attestor.trust.root) } }
-  })
+  const attestors = policy.attestors.map((attestor) =>
+    attestor.kind === 'unresolved'
+      ? { ...attestor, draft: withRoot(attestor.draft, replace) }
+      : withRoot(attestor, replace),
+  )
   return { ...policy, attestors }
 }
 
-/** The keys (`policyKey`) of the policies that a cluster may be asked about. */
-export function policyNames(deployment: Deployment, cluster: ClusterConfig): ReadonlySet<string> {
-  const keys = deployment.policies.map(policyKey)
-  return new Set(keys.filter((key) => cluster.policies?.includes(key) ?? true))
+function withRoot<A extends AttestorDraft>(attestor: A, replace: (root: string) => string): A {
+  if (attestor.kind === 'notary' || attestor.trust?.root === undefined) return attestor
+  return { ...attestor, trust: { ...attestor.trust, root: replace(attestor.trust.root) } }
+}
+
+/** What a cluster may be asked about. */
+export interface ClusterPolicies {
+  /** Keys (`policyKey`). */
+  granted: ReadonlySet<string>
+  /** Names that URLs may have, by route. */
+  names: Readonly<Record<EngineCall['scope'], ReadonlySet<string>>>
+}
+
+/** The policies that a cluster may be asked about. */
+export function policiesOf(deployment: Deployment, cluster: ClusterConfig): ClusterPolicies {
+  const listed = cluster.policies && new Set(cluster.policies)
+  const policies = deployment.policies.filter((policy) => listed?.has(policyKey(policy)) ?? true)
+  const named = (isNamespaced: boolean) =>
+    new Set(
+      policies
+        .filter(({ namespace }) => (namespace !== undefined) === isNamespaced)
+        .map(({ name }) => name),
+    )
+  return {
+    granted: new Set(policies.map(policyKey)),
+    names: { ivpol: named(false), nivpol: named(true) },
+  }
 }

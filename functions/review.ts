@@ -1,10 +1,4 @@
-import {
-  admitted,
-  denied,
-  errorDecision,
-  type Phase,
-  toReview,
-} from '#shared/admission/response.ts'
+import { admitted, errorDecision, type Phase, toReview } from '#shared/admission/response.ts'
 import { parseReview, peekUid, readUid } from '#shared/admission/review.ts'
 import type { AdmissionRequest, Decision } from '#shared/admission/types.ts'
 import type { EngineCall, EngineDecision, ImagePolicyEngine } from '#shared/engine/types.ts'
@@ -20,7 +14,7 @@ export type Flow = ImagePolicyEngine[Phase]
 export interface ReviewCall extends Omit<EngineCall, 'signal'> {
   phase: Phase
   body: Body
-  /** Names this cluster may ask for. */
+  /** Names that this cluster's URLs of this scope may have. */
   known: ReadonlySet<string>
   deadline: Deadline
 }
@@ -49,10 +43,9 @@ export async function answerReview(flow: Flow, call: ReviewCall): Promise<Review
     return { httpStatus: TEXT_STATUS[error.code] ?? 400, text: `${error.message}\n`, error }
   }
   const { request } = read
-  const missing = notLoaded(call)
-  if (missing !== undefined) return reviewAnswer(request.uid, missing, call.phase, { request })
   const { decision, error } = await decide(flow, request, call)
-  return reviewAnswer(request.uid, decision, call.phase, { request, ...(error && { error }) })
+  const told = withUnknownNames(decision, call)
+  return reviewAnswer(request.uid, told, call.phase, { request, ...(error && { error }) })
 }
 
 const TEXT_STATUS: Partial<Record<ErrorCode, 413 | 415>> = {
@@ -79,26 +72,34 @@ function readReview(body: Body): ReadReview {
   }
 }
 
-/** A denial when the URL asks for policies that are not here: who registered it relies on them. */
-function notLoaded({ scope, policies, known }: ReviewCall): Decision | undefined {
-  if (scope === 'nivpol') {
-    return denied('not evaluated: namespaced image policies (nivpol) are not supported yet')
-  }
+/**
+ * The decision; where the URL has names that no policy of this cluster has, it says so. They select nothing, as upstream
+ * (`specs/image-validating-policy.md` 6), and who registered them relies on them.
+ */
+function withUnknownNames(
+  decision: EngineDecision,
+  { policies, known }: ReviewCall,
+): EngineDecision {
   const names = policies.filter((name) => !known.has(name))
-  if (names.length === 0) return undefined
+  if (names.length === 0) return decision
   const listed = names.slice(0, 5).map((name) => JSON.stringify(name.slice(0, 100)))
   const list = listed.join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
-  return denied(
-    `not evaluated: the webhook URL names ${list}, but this cluster has no such policy loaded`,
-  )
+  const text = `not evaluated: the webhook URL names ${list}, but this cluster has no such policy loaded`
+  return {
+    ...decision,
+    warnings: [...decision.warnings, text],
+    auditAnnotations: { ...decision.auditAnnotations, 'image-policy-not-loaded': text },
+    record: { ...decision.record, notLoaded: list },
+  }
 }
 
 async function decide(
   flow: Flow,
   request: AdmissionRequest,
-  { phase, deadline, cluster, scope, policies }: ReviewCall,
+  { phase, deadline, cluster, scope, policies, granted }: ReviewCall,
 ): Promise<{ decision: EngineDecision; error?: AdmissionError }> {
-  const call: EngineCall = { cluster, scope, policies, signal: deadline.signal }
+  const { signal } = deadline
+  const call: EngineCall = { cluster, scope, policies, signal, ...(granted && { granted }) }
   try {
     // A flow that throws at once must not throw past the catch below.
     const work = (async () => flow(request, call))()

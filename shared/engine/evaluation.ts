@@ -2,6 +2,7 @@ import type { Host } from '../cel/types.ts'
 import { unreachable } from '../errors.ts'
 import { MAX_SETTLE_ROUNDS } from '../limits.ts'
 import { type EvaluationResult, evaluate, matchConditions } from '../policy/evaluate.ts'
+import type { Exemption, PartialExemption } from '../policy/exemption.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { Subject } from '../policy/subject.ts'
 import { type CallLedger, newPass, type Pass, type Settled, uncovered } from './calls.ts'
@@ -19,35 +20,68 @@ export interface Reason {
 /** What one applied policy found, `required` not asked yet. */
 export interface Finding {
   prepared: PreparedPolicy
-  status: 'pass' | 'fail' | 'error'
+  /** `skip`, or `pass` with `exempt`, where an exception is about the whole policy. */
+  status: 'pass' | 'fail' | 'error' | 'skip'
   message: string
   auditAnnotations: Readonly<Record<string, string>>
-  /** The matched images, empty where they could not be found out. */
+  /** The matched images without the exempt ones, empty where they could not be found out. */
   images: readonly string[]
+  /** The one that failed the policy, where it is one. */
+  image?: string
+  /** Names of the exceptions that apply. */
+  exceptions?: readonly string[]
+  /** The exceptions are about the whole policy: it was not evaluated. */
+  exempt?: true
+  /** Images that are exempt, by exception. */
+  exempted?: ReadonlyMap<string, string>
   /** Also beside a pass: `required` may still turn it into a failure. */
   reasons: readonly Reason[]
   failedOpen?: true
 }
 
-/** The policies of a request that are to be applied, and what those said whose match conditions could not be evaluated. */
+/** What exceptions say about single images, by policy. */
+export type Exemptions = ReadonlyMap<PreparedPolicy, PartialExemption>
+
+/** The policies of a request that are to be evaluated, and what is settled about the others without an evaluation. */
 export interface Applied {
   policies: readonly PreparedPolicy[]
+  exemptions: Exemptions
   findings: readonly Finding[]
 }
 
-/** Evaluates match conditions: policies without a match are gone, those that could not tell already have their finding. */
-export function applyConditions(policies: readonly PreparedPolicy[], subject: Subject): Applied {
+/**
+ * Evaluates match conditions and exceptions: policies without a match are gone; those that could not tell, and those that an exception
+ * is about as a whole, already have their finding. `now` is the time of the review, epoch milliseconds.
+ */
+export function applyConditions(
+  policies: readonly PreparedPolicy[],
+  subject: Subject,
+  now: () => number,
+): Applied {
   const applied: PreparedPolicy[] = []
+  const exemptions = new Map<PreparedPolicy, PartialExemption>()
   const findings: Finding[] = []
   for (const prepared of policies) {
     const result = matchConditions(prepared, subject)
-    if (result.status === 'matched') applied.push(prepared)
-    else if (result.status === 'error') findings.push(finding(prepared, 'error', result.message))
+    if (result.status === 'matched') {
+      const exemption = prepared.exceptions?.about(subject, now())
+      const found = exemption && exemptFinding(prepared, exemption)
+      if (found !== undefined) findings.push(found)
+      else applied.push(prepared)
+      if (exemption?.status === 'partial') exemptions.set(prepared, exemption)
+    } else if (result.status === 'error') findings.push(finding(prepared, 'error', result.message))
     else if (result.status === 'failed-open') {
       findings.push({ ...finding(prepared, 'pass', result.message), failedOpen: true })
     }
   }
-  return { policies: applied, findings }
+  return { policies: applied, exemptions, findings }
+}
+
+function exemptFinding(prepared: PreparedPolicy, exemption: Exemption): Finding | undefined {
+  if (exemption.status === 'error') return finding(prepared, 'error', exemption.message)
+  if (exemption.status !== 'skipped') return undefined
+  const { result, message, exceptions } = exemption
+  return { ...finding(prepared, result, message), exceptions, exempt: true }
 }
 
 /**
@@ -57,14 +91,13 @@ export function applyConditions(policies: readonly PreparedPolicy[], subject: Su
 export async function evaluateAll(
   policies: readonly PreparedPolicy[],
   subject: Subject,
-  ledger: CallLedger,
-  inquiry: Inquiry,
+  { ledger, inquiry, exemptions }: { ledger: CallLedger; inquiry: Inquiry; exemptions: Exemptions },
 ): Promise<Finding[]> {
   const findings = new Map<PreparedPolicy, Finding>()
   for (let round = 1; ; round++) {
     for (const prepared of policies) {
       if (findings.has(prepared)) continue
-      const found = evaluateOnce(prepared, subject, ledger)
+      const found = evaluateOnce(prepared, subject, ledger, exemptions.get(prepared))
       if (found !== undefined) findings.set(prepared, found)
     }
     if (findings.size === policies.length || round === MAX_SETTLE_ROUNDS) break
@@ -86,15 +119,18 @@ function evaluateOnce(
   prepared: PreparedPolicy,
   subject: Subject,
   ledger: CallLedger,
+  exemption: PartialExemption | undefined,
 ): Finding | undefined {
   const [without, withThem] = [newPass('low'), newPass('high')]
-  const low = evaluate(prepared, subject, hostOf(prepared, ledger, without))
+  const low = evaluate(prepared, subject, hostOf(prepared, ledger, without), exemption)
   if (low.status === 'pending') return undefined
-  if (without.seen.length === 0 || low.status === 'pass') return toFinding(prepared, low, ledger)
-  const high = evaluate(prepared, subject, hostOf(prepared, ledger, withThem))
+  const { exceptions } = exemption ?? {}
+  const told = () => ({ ...toFinding(prepared, low, ledger), ...(exceptions && { exceptions }) })
+  if (without.seen.length === 0 || low.status === 'pass') return told()
+  const high = evaluate(prepared, subject, hostOf(prepared, ledger, withThem), exemption)
   if (high.status === 'pending') return undefined
   return high.status === low.status
-    ? toFinding(prepared, low, ledger)
+    ? told()
     : undecided(prepared, low, ledger, [...without.seen, ...withThem.seen])
 }
 
@@ -120,9 +156,8 @@ function toFinding(
   ledger: CallLedger,
 ): Finding {
   if (result.status === 'error') return finding(prepared, 'error', result.message)
-  const { status, message, auditAnnotations, images } = result
-  const reasons = reasonsOf(prepared, images, ledger)
-  return { prepared, status, message, auditAnnotations, images, reasons }
+  const reasons = reasonsOf(prepared, result.images, ledger)
+  return { prepared, ...result, reasons }
 }
 
 /** Why signatures and attestations of the matched images did not count, where any was looked at. */
@@ -133,12 +168,11 @@ function reasonsOf(
 ): Reason[] {
   const reasons: Reason[] = []
   for (const image of images) {
-    for (const about of [{}, ...policy.attestations.map(({ name }) => ({ attestation: name }))]) {
-      for (const { name } of policy.attestors) {
-        const settled = ledger.settled({ policy, image, attestor: name, ...about })
-        const reason = settled && reasonOf(settled, image)
-        if (reason !== undefined) reasons.push({ image, attestor: name, ...about, reason })
-      }
+    for (const { asked, settled } of ledger.learned(policy, image)) {
+      const { attestor, attestation } = asked
+      const reason = reasonOf(settled, image)
+      if (reason === undefined) continue
+      reasons.push({ image, attestor, ...(attestation && { attestation }), reason })
     }
   }
   return reasons
@@ -152,6 +186,7 @@ function reasonOf(settled: Settled, image: string): string | undefined {
     case 'rejected':
       return settled.reason
     case 'inconclusive':
+    case 'unusable':
       return settled.error.message
     case 'uncovered':
       return uncovered(image)

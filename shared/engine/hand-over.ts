@@ -10,6 +10,7 @@ import { FactSet } from '../outcome/facts.ts'
 import { openSeal } from '../outcome/seal.ts'
 import type { KeyRing, Opened } from '../outcome/types.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
+import { policyKey } from '../policy/types.ts'
 import type { Finding } from './evaluation.ts'
 import type { EngineCall } from './types.ts'
 
@@ -59,6 +60,14 @@ export function lastingHandOver(handOver: HandOver, now: number, lifetimeMs: num
 }
 
 /**
+ * True when the mutate phase can have handed something over: it changes no object on DELETE and CONNECT, and what it writes on a
+ * subresource is not stored. Under the strict contract anything else would deny all such requests, whatever is in them; they are verified live.
+ */
+export function isHandedOver({ operation, subResource }: AdmissionRequest): boolean {
+  return (operation === 'CREATE' || operation === 'UPDATE') && (subResource ?? '') === ''
+}
+
+/**
  * Why the strict two-phase contract (`onMissing: deny`) refuses a request outright, with Kyverno's words (image-validating-policy.md,
  * appendix A); undefined when the annotations are there.
  */
@@ -73,7 +82,7 @@ export function strictRefusal({ object }: AdmissionRequest): string | undefined 
 /** Under the strict contract: a failure for every policy that the seal does not say was evaluated. */
 export function unevaluated(policies: readonly PreparedPolicy[], { facts }: HandOver): Finding[] {
   return policies
-    .filter(({ policy }) => !facts.covers(policy.name, policy.hash))
+    .filter(({ policy }) => !facts.covers(policyKey(policy), policy.hash))
     .map((prepared) => ({
       prepared,
       status: 'fail',

@@ -10,15 +10,17 @@ import { CallLedger } from './calls.ts'
 import { applyConditions, evaluateAll } from './evaluation.ts'
 import { lastingHandOver, openHandOver } from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
+import { learnNamespace } from './namespace.ts'
 import { pinImages } from './pinning.ts'
-import { publicFault, toRecord, toResults } from './reporting.ts'
+import { publicFault, toRecord, toResults, unpinnedWarnings } from './reporting.ts'
 import { requireEvidence } from './required.ts'
 import { sealFindings } from './sealing.ts'
 import type { EngineCall, EngineDecision, ImagePolicyEngine } from './types.ts'
 
 /**
  * The mutate flow: pins digests, evaluates the policies on the pinned object, writes what that proved. It always allows and never
- * throws for anything a request can cause; what it could not do, validate does or refuses.
+ * throws for anything a request can cause; what it could not do, validate does or refuses. Upstream denies here already when a digest
+ * cannot be resolved; here that is a warning with upstream's words, and validate denies for the missing digest.
  */
 export function createMutate(isolate: Isolate): ImagePolicyEngine['mutate'] {
   return async (request, call) => {
@@ -37,7 +39,10 @@ async function mutate(
 ): Promise<EngineDecision> {
   const inquiry = inquiryFor(call)
   const original = subjectOf(request)
-  const applied = applyConditions(await select(request, call), original)
+  const selected = await select(request, call)
+  await learnNamespace(selected, original, inquiry, 'match')
+  const applied = applyConditions(selected, original, options.now)
+  await learnNamespace(applied.policies, original, inquiry, 'evaluation')
   const pinning = await pinImages(applied.policies, original, inquiry)
   const pinned = withPatches(request, pinning.patches)
   const handOver = lastingHandOver(
@@ -47,13 +52,14 @@ async function mutate(
   )
   const ledger = new CallLedger(handOver.facts, { sealedOnly: false })
   // With nothing to pin it is the same object, and its images are known already.
-  const subject = pinned === request ? original : subjectOf(pinned)
-  const evaluated = await evaluateAll(applied.policies, subject, ledger, inquiry)
-  const findings = requireEvidence([...applied.findings, ...evaluated], ledger)
+  const subject = pinned === request ? original : subjectOf(pinned, original)
+  const { exemptions } = applied
+  const evaluated = await evaluateAll(applied.policies, subject, { ledger, inquiry, exemptions })
+  const findings = requireEvidence([...applied.findings, ...evaluated], subject, ledger)
   const sealed = await sealFindings(findings, pinned, call, { ...options, ledger, handOver })
   const decision = admitted({
     patch: [...pinning.patches, ...annotationsOn(pinned, sealed.annotations)],
-    warnings: [...pinning.failures.values(), ...decide(toResults(findings)).warnings],
+    warnings: [...unpinnedWarnings(pinning.failures), ...decide(toResults(findings)).warnings],
     record: {
       ...toRecord(findings, { inquiry, seal: handOver.use }),
       pinned: pinning.patches.length,

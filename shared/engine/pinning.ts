@@ -10,8 +10,14 @@ import type { Inquiry } from './inquiry.ts'
 /** Digests appended to images, and the images for which that was not possible. */
 export interface Pinning {
   patches: JsonPatchOperation[]
-  /** Image → Kyverno's text for a digest that could not be resolved. */
-  failures: ReadonlyMap<string, string>
+  failures: readonly PinningFailure[]
+}
+
+/** What a policy wanted pinned and could not be. */
+export interface PinningFailure {
+  policy: CompiledPolicy
+  /** Upstream's text, of the rule `mutateDigest`: every image with why its digest could not be resolved. */
+  message: string
 }
 
 /**
@@ -24,7 +30,7 @@ export async function pinImages(
   inquiry: Inquiry,
 ): Promise<Pinning> {
   const { extraction } = subject
-  if (extraction.status === 'error') return { patches: [], failures: new Map() }
+  if (extraction.status === 'error') return { patches: [], failures: [] }
   const places = extraction.found.images
   const present = new Set(places.map(({ image }) => image))
   /** Image → the policies that want it pinned. */
@@ -46,7 +52,24 @@ export async function pinImages(
       }
     }),
   )
-  return { patches: pinPatches(places, digests), failures }
+  return { patches: pinPatches(places, digests), failures: byPolicy(wanted, failures) }
+}
+
+/** In the order of the policies, and of the images in the object. */
+function byPolicy(
+  wanted: ReadonlyMap<string, readonly CompiledPolicy[]>,
+  failures: ReadonlyMap<string, string>,
+): PinningFailure[] {
+  const texts = new Map<CompiledPolicy, string[]>()
+  for (const [image, policies] of wanted) {
+    const text = failures.get(image)
+    if (text === undefined) continue
+    for (const policy of policies) texts.set(policy, [...(texts.get(policy) ?? []), text])
+  }
+  return [...texts].map(([policy, each]) => ({
+    policy,
+    message: `failed to update digest: ${each.join('; ')}`,
+  }))
 }
 
 /**

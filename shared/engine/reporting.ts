@@ -1,24 +1,69 @@
 import { AdmissionError } from '../errors.ts'
 import { pinnedDigest } from '../image/pin.ts'
 import { MAX_RECORDED, MAX_RECORDED_CHARS } from '../limits.ts'
-import type { PolicyResult } from '../policy/decide.ts'
+import type { FailedImage, PolicyResult } from '../policy/decide.ts'
+import { policyKey } from '../policy/types.ts'
 import type { Finding } from './evaluation.ts'
 import type { SealUse } from './hand-over.ts'
 import type { Inquiry } from './inquiry.ts'
+import type { PinningFailure } from './pinning.ts'
 
 /** Reasons given as warnings on one denial: enough to act on, few enough to read. */
 const MAX_REASON_WARNINGS = 5
 
 /** The findings as `policy/decide.ts` takes them. */
 export function toResults(findings: readonly Finding[]): PolicyResult[] {
-  return findings.map(({ prepared, status, message, auditAnnotations, failedOpen }) => ({
-    policy: prepared.policy.name,
-    validationActions: prepared.policy.validationActions,
-    status,
-    message,
-    auditAnnotations,
-    ...(failedOpen ? { failedOpen } : {}),
-  }))
+  return findings.map((finding) => {
+    const { prepared, status, message, auditAnnotations, failedOpen } = finding
+    return {
+      policy: prepared.policy.name,
+      key: policyKey(prepared.policy),
+      validationActions: prepared.policy.validationActions,
+      status,
+      message,
+      auditAnnotations,
+      ...(failedOpen && { failedOpen }),
+      ...(finding.exceptions && { exempted: exemptedText(finding, finding.exceptions) }),
+      ...(status === 'fail' || status === 'error' ? { images: failedImages(finding) } : {}),
+    }
+  })
+}
+
+/** The rule a finding is of, as upstream names it (image-validating-policy.md, appendix B). */
+export function ruleOf({ prepared, status, exempt }: Finding): string {
+  if (exempt) return 'exception'
+  return status === 'error' ? 'evaluation' : prepared.policy.name
+}
+
+function exemptedText(
+  { message, exempt, exempted }: Finding,
+  exceptions: readonly string[],
+): string {
+  if (exempt) return message
+  const images = [...(exempted ?? [])].map(([image, by]) => `image ${image} (${by})`)
+  return images.length > 0
+    ? `exempt are ${images.join(', ')}`
+    : `values are allowed by ${exceptions.join(', ')}`
+}
+
+/** The images that are why a policy is against a request, as far as that is known, each with what was found of it. */
+function failedImages({ image, reasons }: Finding): FailedImage[] {
+  const found = new Map<string, string[]>(image === undefined ? [] : [[image, []]])
+  for (const each of reasons) {
+    if (image !== undefined && image !== each.image) continue
+    const texts = found.get(each.image)
+    const text = `attestor ${each.attestor}: ${each.reason}`
+    if (texts === undefined) found.set(each.image, [text])
+    else texts.push(text)
+  }
+  return [...found].map(([name, texts]) => ({ image: name, reason: texts.join('; ') }))
+}
+
+/** What the mutate phase could not pin, for policies that do more than audit. */
+export function unpinnedWarnings(failures: readonly PinningFailure[]): string[] {
+  return failures
+    .filter(({ policy }) => policy.validationActions.some((action) => action !== 'Audit'))
+    .map(({ policy, message }) => `Policy ${policy.name} error: ${message}`)
 }
 
 /**
@@ -27,7 +72,10 @@ export function toResults(findings: readonly Finding[]): PolicyResult[] {
  */
 export function warningsOf(findings: readonly Finding[]): string[] {
   const told = findings.filter(({ status, prepared }) => {
-    return status !== 'pass' && prepared.policy.validationActions.some((name) => name !== 'Audit')
+    return (
+      (status === 'fail' || status === 'error') &&
+      prepared.policy.validationActions.some((name) => name !== 'Audit')
+    )
   })
   const texts = told.flatMap(({ reasons }) =>
     reasons.map(
@@ -53,10 +101,12 @@ export function toRecord(
   const images = [...new Set(findings.flatMap((finding) => finding.images))]
   const reasons = findings.flatMap(({ status, reasons: all }) => (status === 'pass' ? [] : all))
   return {
-    policies: findings.map(({ prepared, status, message, failedOpen }) => ({
-      policy: prepared.policy.name,
+    policies: findings.map(({ prepared, status, message, failedOpen, exceptions }) => ({
+      policy: policyKey(prepared.policy),
+      ...(prepared.policy.autogen && { autogen: prepared.policy.autogen }),
       status: failedOpen ? 'failed-open' : status,
       ...(status === 'pass' && !failedOpen ? {} : { message: cut(message) }),
+      ...(exceptions && { exceptions: exceptions.slice(0, MAX_RECORDED) }),
     })),
     images: images
       .slice(0, MAX_RECORDED)

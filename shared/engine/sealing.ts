@@ -7,9 +7,12 @@ import { FactSet } from '../outcome/facts.ts'
 import { formatOutcomes } from '../outcome/record.ts'
 import { sealOutcomes } from '../outcome/seal.ts'
 import type { Fact, KeyRing, OutcomeRecord } from '../outcome/types.ts'
+import { TAG_CALL } from '../policy/images.ts'
+import { type CompiledPolicy, policyKey } from '../policy/types.ts'
 import type { Asked, CallLedger, Settled } from './calls.ts'
 import type { Finding } from './evaluation.ts'
 import type { HandOver } from './hand-over.ts'
+import { ruleOf } from './reporting.ts'
 import type { EngineCall } from './types.ts'
 
 /** What a seal is made from, and with. */
@@ -39,11 +42,11 @@ export async function sealFindings(
   options: SealingOptions,
 ): Promise<Sealed> {
   // On a failed-open policy nothing was found out.
-  const evaluated = findings.filter((finding) => !finding.failedOpen)
-  if (evaluated.length === 0) return { annotations: {} }
-  const outcomes = formatOutcomes(
-    new Map(evaluated.map((f) => [f.prepared.policy.name, record(f)])),
-  )
+  const told = findings.filter((finding) => !finding.failedOpen)
+  if (told.length === 0) return { annotations: {} }
+  const outcomes = formatOutcomes(new Map(told.map((f) => [f.prepared.policy.name, record(f)])))
+  const evaluated = told.filter((finding) => !finding.exempt)
+  if (evaluated.length === 0) return { annotations: { outcomes } }
   const { keyRing, handOver, now } = options
   if (keyRing === undefined) return { annotations: { outcomes } }
   const proven = provenBy(evaluated, options.ledger)
@@ -75,35 +78,45 @@ function provenBy(
 ): { facts: FactSet; isBorrowed: boolean } {
   const facts = new FactSet()
   let isBorrowed = false
-  for (const { prepared, status, images } of findings) {
+  for (const { prepared, status, images, exempted = NONE } of findings) {
     const { policy } = prepared
-    if (status !== 'error') facts.addPolicy(policy.name, policy.hash)
+    if (status !== 'error') facts.addPolicy(policyKey(policy), policy.hash)
+    for (const image of exempted.keys()) {
+      const digest = pinnedDigest(image)
+      const known = ledger.tag({ policy, image })
+      if (digest === undefined || known === undefined) continue
+      isBorrowed ||= known === 'sealed'
+      facts.add({ ...factAbout(policy, image, digest), attestor: '', function: TAG_CALL })
+    }
     for (const image of images) {
       const digest = pinnedDigest(image)
       if (digest === undefined) continue
-      for (const about of [{}, ...policy.attestations.map(({ name }) => ({ attestation: name }))]) {
-        for (const { name: attestor } of policy.attestors) {
-          const asked = { policy, image, attestor, ...about }
-          const settled = ledger.settled(asked)
-          const fact = settled && factOf(asked, digest, settled)
-          if (fact === undefined) continue
-          isBorrowed ||= settled?.status === 'sealed'
-          facts.add(fact)
-        }
+      for (const { asked, settled } of ledger.learned(policy, image)) {
+        const fact = factOf(asked, digest, settled)
+        if (fact === undefined) continue
+        isBorrowed ||= settled.status === 'sealed'
+        facts.add(fact)
       }
     }
   }
   return { facts, isBorrowed }
 }
 
+const NONE: ReadonlyMap<string, string> = new Map()
+
+function factAbout(policy: CompiledPolicy, image: string, digest: string) {
+  return { policy: policyKey(policy), policyHash: policy.hash, image, digest }
+}
+
 /** Undefined for what was not proved, and for an attestation whose payload is not surely the one that counts. */
 function factOf(
-  { policy, image, attestor, attestation }: Asked,
+  { policy, image, attestor, attestation, material }: Asked,
   digest: string,
   settled: Settled,
 ): Fact | undefined {
   if (settled.status !== 'verified' && settled.status !== 'sealed') return undefined
-  const about = { policy: policy.name, policyHash: policy.hash, image, digest, attestor }
+  const whose = { attestor, ...(material && { material: material.hash }) }
+  const about = { ...factAbout(policy, image, digest), ...whose }
   if (attestation === undefined) return { ...about, function: 'verifyImageSignatures' }
   if ('unread' in settled) return undefined
   const blob = 'payload' in settled ? settled.payload.blob : undefined
@@ -117,21 +130,22 @@ function isSame(a: FactSet, b: FactSet): boolean {
     left.facts.length === right.facts.length &&
     left.policies.length === right.policies.length &&
     left.facts.every((fact) => {
-      const { policyHash, function: name, image, attestor, attestation, payload } = fact
-      const other = b.find(policyHash, name, image, attestor, attestation)
+      const { policyHash, function: name, image, attestor, attestation, material, payload } = fact
+      const other = b.find(policyHash, name, image, attestor, attestation, material)
       return other !== undefined && other.payload?.digest === payload?.digest
     }) &&
     left.policies.every(({ policy, policyHash }) => b.covers(policy, policyHash))
   )
 }
 
-/** The readable record of one policy, in Kyverno's fields. */
-function record({ prepared, status, message, auditAnnotations }: Finding): OutcomeRecord {
-  const { name, validationActions } = prepared.policy
-  const warns = status !== 'pass' && validationActions.includes('Warn')
+/** The readable record of one policy, in Kyverno's fields: its name is that of the rule (image-validating-policy.md 3.6). */
+function record(finding: Finding): OutcomeRecord {
+  const { prepared, status, message, auditAnnotations } = finding
+  const isBad = status === 'fail' || status === 'error'
+  const warns = isBad && prepared.policy.validationActions.includes('Warn')
   return {
-    name,
-    ruleType: 'ImageVerify',
+    name: ruleOf(finding),
+    ruleType: finding.exempt ? 'Validation' : 'ImageVerify',
     message,
     status,
     ...(warns ? { emitWarning: true } : {}),

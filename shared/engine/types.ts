@@ -6,8 +6,10 @@ export interface EngineCall {
   cluster: string
   /** `ivpol` sees cluster policies, `nivpol` those of the request's namespace. */
   scope: 'ivpol' | 'nivpol'
-  /** Policy names of the path; empty means every policy of this cluster. */
+  /** Policy names of the path, without namespaces; empty means every policy of this cluster. One that no policy has selects nothing. */
   policies: readonly string[]
+  /** Keys (`policyKey`) of the policies of this cluster; absent means all. */
+  granted?: ReadonlySet<string>
   /** Ends when the answer must be on its way. */
   signal: AbortSignal
 }

@@ -6,8 +6,15 @@ import { subjectOf } from '../policy/subject.ts'
 import { appliedPolicies } from './applied.ts'
 import { CallLedger } from './calls.ts'
 import { applyConditions, evaluateAll } from './evaluation.ts'
-import { emptyHandOver, openHandOver, strictRefusal, unevaluated } from './hand-over.ts'
+import {
+  emptyHandOver,
+  isHandedOver,
+  openHandOver,
+  strictRefusal,
+  unevaluated,
+} from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
+import { learnNamespace } from './namespace.ts'
 import { publicFault, toRecord, toResults, warningsOf } from './reporting.ts'
 import { requireEvidence } from './required.ts'
 import type { EngineCall, EngineDecision, ImagePolicyEngine } from './types.ts'
@@ -33,8 +40,16 @@ async function validate(
 ): Promise<EngineDecision> {
   const inquiry = inquiryFor(call)
   const subject = subjectOf(request)
-  const { policies, findings: settled } = applyConditions(await select(request, call), subject)
-  const isStrict = options.outcomes.onMissing === 'deny' && policies.length > 0
+  const selected = await select(request, call)
+  await learnNamespace(selected, subject, inquiry, 'match')
+  const {
+    policies,
+    exemptions,
+    findings: settled,
+  } = applyConditions(selected, subject, options.now)
+  await learnNamespace(policies, subject, inquiry, 'evaluation')
+  const isStrict =
+    options.outcomes.onMissing === 'deny' && policies.length > 0 && isHandedOver(request)
   const refusal = isStrict ? strictRefusal(request) : undefined
   if (refusal !== undefined) return denied(refusal)
   const handOver =
@@ -42,8 +57,8 @@ async function validate(
   const missing = isStrict ? unevaluated(policies, handOver) : []
   const covered = policies.filter((policy) => !missing.some(({ prepared }) => prepared === policy))
   const ledger = new CallLedger(handOver.facts, { sealedOnly: isStrict })
-  const evaluated = await evaluateAll(covered, subject, ledger, inquiry)
-  const findings = requireEvidence([...settled, ...missing, ...evaluated], ledger)
+  const evaluated = await evaluateAll(covered, subject, { ledger, inquiry, exemptions })
+  const findings = requireEvidence([...settled, ...missing, ...evaluated], subject, ledger)
   const ruling = decide(toResults(findings))
   return {
     ...ruling,

@@ -1,11 +1,26 @@
 import type { AdmissionStatus } from '../admission/types.ts'
-import { MAX_AUDIT_VALUE_CHARS, MAX_MESSAGE_CHARS } from '../limits.ts'
+import {
+  MAX_AUDIT_VALUE_CHARS,
+  MAX_CAUSE_CHARS,
+  MAX_LISTED_FAULTS,
+  MAX_MESSAGE_CHARS,
+} from '../limits.ts'
 import type { OutcomeStatus } from '../outcome/types.ts'
 import type { CompiledPolicy, ValidationAction } from './types.ts'
 
+/** An image that is why a policy is against a request. */
+export interface FailedImage {
+  image: string
+  /** What was found of it; empty where the policy's message says it all. */
+  reason: string
+}
+
 /** What one policy found for one request. */
 export interface PolicyResult {
+  /** Its name, as sentences about it use it. */
   policy: string
+  /** `namespace/name` of a namespaced policy, whose name alone may be another's too; the name when absent. */
+  key?: string
   validationActions: readonly ValidationAction[]
   status: OutcomeStatus
   /** `success`, or why not. */
@@ -14,6 +29,10 @@ export interface PolicyResult {
   auditAnnotations?: Readonly<Record<string, string>>
   /** The policy was not applied because its match conditions failed and its failurePolicy is Ignore. */
   failedOpen?: true
+  /** What exceptions let in against the policy. */
+  exempted?: string
+  /** Where the policy failed: the images, as far as they are known. */
+  images?: readonly FailedImage[]
 }
 
 /** The parts of a Decision that follow from what the policies found. */
@@ -29,16 +48,18 @@ export interface Ruling {
 export const AUDIT_FINDINGS = 'image-policy-findings'
 /** Audit annotation: policies that were not applied because failurePolicy is Ignore. */
 export const AUDIT_FAILED_OPEN = 'image-policy-failed-open'
+/** Audit annotation: what exceptions let in. */
+export const AUDIT_EXCEPTIONS = 'image-policy-exceptions'
 /** Audit annotation: the policies' own annotations, JSON of policy → key → value. */
 export const AUDIT_ANNOTATIONS = 'image-policy-annotations'
 
 /**
  * What follows from the policies' results: the only place where an outcome becomes allow or deny. Deny refuses, Warn warns, Audit
  * and Warn leave an audit annotation; a policy with several actions does all of them (image-validating-policy.md 3.11). An error
- * counts like a failure: being unable to tell never admits. Policies speak in the order of their names.
+ * counts like a failure: being unable to tell never admits. Policies speak in the order of their keys.
  */
 export function decide(results: readonly PolicyResult[]): Ruling {
-  const ordered = [...results].sort((a, b) => compare(a.policy, b.policy))
+  const ordered = [...results].sort((a, b) => compare(keyOf(a), keyOf(b)))
   const denials = ordered.filter((result) => isAgainst(result, 'Deny'))
   // What a policy lets in against itself leaves an audit annotation, also where somebody is warned.
   const findings = ordered.filter(
@@ -59,6 +80,12 @@ export function decide(results: readonly PolicyResult[]): Ruling {
           .map(sentence)
           .join('; '),
       ),
+      ...auditEntry(
+        AUDIT_EXCEPTIONS,
+        ordered
+          .flatMap((r) => (r.exempted === undefined ? [] : `Policy ${r.policy}: ${r.exempted}`))
+          .join('; '),
+      ),
       ...auditEntry(AUDIT_ANNOTATIONS, ownAnnotations(ordered)),
     },
   }
@@ -70,6 +97,10 @@ export function decide(results: readonly PolicyResult[]): Ruling {
  */
 export function failsOpen(policy: Pick<CompiledPolicy, 'failurePolicy'>): boolean {
   return policy.failurePolicy === 'Ignore'
+}
+
+function keyOf({ key, policy }: PolicyResult): string {
+  return key ?? policy
 }
 
 function compare(a: string, b: string): number {
@@ -96,23 +127,37 @@ function denialStatus(denials: readonly PolicyResult[]): AdmissionStatus {
     reason: 'Forbidden',
     message: cut(denials.map(sentence).join('; '), MAX_MESSAGE_CHARS),
     details: {
-      causes: denials.map((denial) => ({
-        reason: denial.status === 'error' ? 'ImageVerificationError' : 'ImageVerificationFailed',
-        message: cut(sentence(denial), MAX_MESSAGE_CHARS),
-      })),
+      causes: denials.slice(0, MAX_LISTED_FAULTS).flatMap(causesOf).slice(0, MAX_LISTED_FAULTS),
     },
   }
 }
+
+/** One for each image that the policy is known to have failed for, else one for the policy. */
+function causesOf(denial: PolicyResult): Causes {
+  const reason = denial.status === 'error' ? 'ImageVerificationError' : 'ImageVerificationFailed'
+  const text = sentence(denial)
+  const field = keyOf(denial)
+  const images = (denial.images ?? []).map(({ image, reason: why }) => ({
+    reason,
+    field: `${field}[${image}]`,
+    message: cut(why === '' ? text : `${text} (${why})`, MAX_CAUSE_CHARS),
+  }))
+  return images.length > 0 ? images : [{ reason, field, message: cut(text, MAX_CAUSE_CHARS) }]
+}
+
+type Causes = NonNullable<AdmissionStatus['details']>['causes']
 
 /** JSON of as many policies' annotations as fit, so that what is there can always be read. */
 function ownAnnotations(results: readonly PolicyResult[]): string {
   let json = ''
   const shown: Record<string, Readonly<Record<string, string>>> = {}
-  for (const { policy, auditAnnotations } of results) {
+  for (const result of results) {
+    const { auditAnnotations } = result
     if (auditAnnotations === undefined || Object.keys(auditAnnotations).length === 0) continue
-    const next = JSON.stringify({ ...shown, [policy]: auditAnnotations })
+    const key = keyOf(result)
+    const next = JSON.stringify({ ...shown, [key]: auditAnnotations })
     if (next.length > MAX_AUDIT_VALUE_CHARS) continue
-    shown[policy] = auditAnnotations
+    shown[key] = auditAnnotations
     json = next
   }
   return json

@@ -6,11 +6,13 @@ import { AdmissionError } from '../errors.ts'
 import { parseReference } from '../image/reference.ts'
 import { CEL_MATCH_CONDITIONS_COST, CEL_POLICY_COST } from '../limits.ts'
 import { failsOpen } from './decide.ts'
+import type { PartialExemption } from './exemption.ts'
 import { imagesOf, matchesImage } from './images.ts'
 import type { PreparedPolicy } from './prepare.ts'
-import type { Subject } from './subject.ts'
+import { labelsIn, matchesNamespace } from './selector.ts'
+import { runsImages, type Subject } from './subject.ts'
 
-/** Whether a policy that is about the request is to be applied to it. */
+/** Whether a policy that is about the request, unless its namespace says otherwise, is to be applied to it. */
 export type ConditionsResult =
   | { status: 'matched' }
   | { status: 'unmatched'; condition: string }
@@ -19,10 +21,13 @@ export type ConditionsResult =
   | { status: 'error'; message: string }
 
 /**
- * Evaluates the match conditions in order (image-validating-policy.md 3.7): the first `false` decides, even behind an error;
+ * Asks the namespace selector where only the labels of the namespace decide: not to know them is no match and no miss, whatever
+ * the failurePolicy (upstream takes the name for all labels there are). Then evaluates the match conditions in order (image-validating-policy.md 3.7): the first `false` decides, even behind an error;
  * errors without a `false` are the failurePolicy's business.
  */
 export function matchConditions(prepared: PreparedPolicy, subject: Subject): ConditionsResult {
+  const selected = selectsNamespace(prepared, subject)
+  if (selected !== undefined) return selected
   const budget: Budget = { limit: CEL_MATCH_CONDITIONS_COST, spent: 0 }
   const errors: string[] = []
   for (const { name, program } of prepared.matchConditions) {
@@ -37,6 +42,27 @@ export function matchConditions(prepared: PreparedPolicy, subject: Subject): Con
     : { status: 'error', message }
 }
 
+/** Undefined when the namespace matches. */
+function selectsNamespace(
+  { policy }: PreparedPolicy,
+  { request, namespace: { state } }: Subject,
+): ConditionsResult | undefined {
+  const { namespaceSelector } = policy.matchConstraints
+  const object = state.status === 'known' ? state.object : null
+  const matched = matchesNamespace(
+    namespaceSelector,
+    request,
+    object ? labelsIn(object) : undefined,
+  )
+  if (matched) return undefined
+  if (matched === false) return { status: 'unmatched', condition: 'namespaceSelector' }
+  const reason =
+    state.status === 'unknown'
+      ? state.message
+      : `namespace ${JSON.stringify(request.namespace)} does not exist`
+  return { status: 'error', message: `failed to execute matching: ${reason}` }
+}
+
 /** What a policy says about a request once its match conditions hold. */
 export type EvaluationResult =
   /** Host calls were made whose answers are not known yet: settle them and evaluate again. */
@@ -48,39 +74,66 @@ export type EvaluationResult =
       auditAnnotations: Readonly<Record<string, string>>
       /** The matched images: what `required` is about. */
       images: readonly string[]
+      /** The one that failed the policy, where it is one. */
+      image?: string
+      /** Matched images that are exempt, by exception. */
+      exempted?: ReadonlyMap<string, string>
     }
 
 /**
- * Evaluates a policy once (image-validating-policy.md 3.8): extractors, matchImageReferences, verifyDigest, validations, messages,
- * audit annotations. Never throws and never waits. One pass asks the host for everything that the validations may still
- * need, so that all of it can be found out at the same time; `required` is asked later, over all policies.
+ * Evaluates a policy once (image-validating-policy.md 3.8): extractors, matchImageReferences, exceptions for single images, verifyDigest,
+ * validations, messages, audit annotations. Never throws and never waits. One pass asks the host for everything that the
+ * validations may still need, so that all of it can be found out at the same time; `required` is asked later, over all policies.
  */
-export function evaluate(prepared: PreparedPolicy, subject: Subject, host: Host): EvaluationResult {
-  const images = imagesOf(prepared, subject)
+export function evaluate(
+  prepared: PreparedPolicy,
+  subject: Subject,
+  host: Host,
+  exemption?: PartialExemption,
+): EvaluationResult {
+  const matched = imagesOf(prepared, subject)
+  if (matched.status === 'error') return failure(matched.message)
+  const images = exemption === undefined ? matched : exemption.judge(matched, host)
+  if (images.status === 'pending') return images
   if (images.status === 'error') return failure(images.message)
-  const digests = prepared.policy.verifyDigest ? missingDigest(images.all) : undefined
+  const isChecked = prepared.policy.verifyDigest && runsImages(subject)
+  const digests = isChecked ? missingDigest(images.all) : undefined
   if (digests !== undefined) return digests
   const run = new Run(
     prepared,
-    activationOf(prepared, subject, images.map),
+    activationOf(prepared, subject, images.map, exemption),
     matchedOnly(prepared, subject, host),
   )
   const verdict = run.validations()
   if (verdict.status === 'pending' || verdict.status === 'error') return verdict
   const annotations = run.auditAnnotations()
   if (annotations.status !== 'done') return annotations
-  return { ...verdict, auditAnnotations: annotations.values, images: images.all }
+  return {
+    ...verdict,
+    auditAnnotations: annotations.values,
+    images: images.all,
+    ...(images.exempted && { exempted: images.exempted }),
+  }
 }
+
+const NO_EXCEPTIONS: PartialExemption['variable'] = { allowedImages: [], allowedValues: [] }
 
 /** Variables are evaluated at most once per pass: what waited for the host in one pass is asked again in the next. */
 function activationOf(
   prepared: PreparedPolicy,
   subject: Subject,
   images: Readonly<Record<string, readonly string[]>>,
+  exemption: PartialExemption | undefined,
 ): Activation {
-  const { attestors, attestations } = prepared
-  const activation = { ...subject.activation, images, attestors, attestations }
-  return { ...activation, variables: new Variables(prepared.variables, activation) }
+  const { attestations } = prepared
+  const exceptions = exemption?.variable ?? NO_EXCEPTIONS
+  const attestors = prepared.attestors(() => all)
+  const activation = { ...subject.activation, images, attestors, attestations, exceptions }
+  const all: Activation = {
+    ...activation,
+    variables: new Variables(prepared.variables, activation),
+  }
+  return all
 }
 
 /** Every matched image must be pinned; the first that is not fails the policy before anything is looked up. */
@@ -97,6 +150,7 @@ function missingDigest(images: readonly string[]): EvaluationResult | undefined 
       message: `image ${image} does not have a digest`,
       auditAnnotations: {},
       images,
+      image,
     }
   }
   return undefined

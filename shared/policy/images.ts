@@ -6,6 +6,9 @@ import type { Glob } from './glob.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import type { Subject } from './subject.ts'
 
+/** The host call that tells whether the tag of `image:tag@digest` means that digest now. No expression can make it. */
+export const TAG_CALL = 'resolveTag'
+
 /** Whether an image is one that the policy is about. */
 export type ImageMatch = { status: 'ok'; matched: boolean } | { status: 'error'; message: string }
 
@@ -17,6 +20,8 @@ export type ImagesResult =
       map: Readonly<Record<string, readonly string[]>>
       /** Every matched image once. */
       all: readonly string[]
+      /** Matched images that are exempt and so in neither, each with its exception; only where an exception is about images. */
+      exempted?: ReadonlyMap<string, string>
     }
   | { status: 'error'; message: string }
 

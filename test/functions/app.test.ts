@@ -31,7 +31,11 @@ const config = parseConfig({
   clusters: CLUSTERS,
 })
 // The door reads nothing but names of policies.
-const policies = ['signed', 'other'].map((name) => ({ name })) as CompiledPolicy[]
+const policies = [
+  { name: 'signed' },
+  { name: 'other' },
+  { name: 'own', namespace: 'shop' },
+] as CompiledPolicy[]
 
 /** An engine of the contract that answers as told, and the calls it got. */
 function fakeEngine(answer: Partial<ImagePolicyEngine> = {}) {
@@ -207,27 +211,39 @@ describe('routes', () => {
     ['prod', 'ivpol/validate/Signed', ['"Signed"']],
     ['prod', 'ivpol/validate/toString', ['"toString"']],
     ['prod', 'ivpol/validate/%zz', ['"%zz"']],
-    ['prod', 'nivpol/validate/signed', ['namespaced image policies (nivpol) are not supported']],
-    ['prod', 'nivpol/validate', ['namespaced image policies (nivpol) are not supported']],
-    ['prod', 'nivpol/mutate/', ['namespaced image policies (nivpol) are not supported']],
+    ['prod', 'ivpol/validate/own', ['"own"']],
+    ['prod', 'nivpol/validate/signed', ['"signed"']],
     ['few', 'ivpol/validate/other', ['"other"']],
+    ['few', 'nivpol/validate/own', ['"own"']],
     ['prod', `ivpol/validate/${'x/'.repeat(9)}`, ['"x"', 'and 4 more']],
   ])(
-    'of %s, %s asks for a policy that is not loaded and is denied',
+    'of %s, %s names a policy that is not loaded: it selects nothing, and the answer says so',
     async (cluster, rest, words) => {
-      const { post, calls } = door()
+      const { post, calls, lines } = door()
       const { status, review } = await post(at(cluster, rest))
       expect(status).toBe(200)
-      expect(review()).toMatchObject({ uid: UID, allowed: false, status: { code: 403 } })
-      for (const word of words) expect(review().status.message).toContain(word)
-      expect(calls).toEqual([])
+      const [warning = ''] = review().warnings ?? []
+      expect(review()).toMatchObject({
+        uid: UID,
+        allowed: true,
+        auditAnnotations: { 'image-policy-not-loaded': warning },
+      })
+      for (const word of words) expect(warning).toContain(word)
+      expect(calls).toMatchObject([{ policies: rest.split('/').slice(2).filter(Boolean) }])
+      expect(lines).toMatchObject([{ notLoaded: expect.stringContaining(words[0] ?? '') }])
     },
   )
 
-  test('a cluster with a list of policies is never asked about others', async () => {
+  test.each([
+    ['prod', 'ivpol/validate', ['signed', 'other', 'shop/own']],
+    ['prod', 'nivpol/mutate/own', ['signed', 'other', 'shop/own']],
+    ['few', 'ivpol/validate', ['signed']],
+    ['few', 'nivpol/validate', ['signed']],
+  ])('of %s, %s may reach the policies %j', async (cluster, rest, keys) => {
     const { post, calls } = door()
-    await post(at('few'))
-    expect(calls).toMatchObject([{ policies: ['signed'] }])
+    const { review } = await post(at(cluster, rest))
+    expect(calls.map(({ granted }) => [...(granted ?? [])])).toEqual([keys])
+    expect(review().warnings).toBeUndefined()
   })
 
   test('of the other phase do not exist in a function of one phase', async () => {

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { AdmissionStatus } from '#shared/admission/types.ts'
-import { MAX_AUDIT_VALUE_CHARS, MAX_MESSAGE_CHARS } from '#shared/limits.ts'
+import {
+  MAX_AUDIT_VALUE_CHARS,
+  MAX_CAUSE_CHARS,
+  MAX_LISTED_FAULTS,
+  MAX_MESSAGE_CHARS,
+} from '#shared/limits.ts'
 import { decide, failsOpen, type PolicyResult } from '#shared/policy/decide.ts'
 import type { ValidationAction } from '#shared/policy/types.ts'
 
@@ -22,7 +27,12 @@ function denied(...sentences: [reason: string, message: string][]): AdmissionSta
     code: 403,
     reason: 'Forbidden',
     message: sentences.map(([, message]) => message).join('; '),
-    details: { causes: sentences.map(([reason, message]) => ({ reason, message })) },
+    details: {
+      causes: sentences.map(([reason, message]) => {
+        const field = message.split(' ')[1] ?? ''
+        return { reason, field, message }
+      }),
+    },
   }
 }
 
@@ -125,6 +135,75 @@ describe('decide', () => {
       },
     },
     {
+      name: 'a namespaced policy is told by its name, ordered and pointed at by its key',
+      results: [
+        result({ policy: 'a', key: 'team/a', status: 'fail', message: 'x' }),
+        result({ policy: 'b', status: 'fail', message: 'y' }),
+      ],
+      is: {
+        ...ALLOWED,
+        allowed: false,
+        status: {
+          ...denied(),
+          message: 'Policy b failed: y; Policy a failed: x',
+          details: {
+            causes: [
+              { reason: 'ImageVerificationFailed', field: 'b', message: 'Policy b failed: y' },
+              { reason: 'ImageVerificationFailed', field: 'team/a', message: 'Policy a failed: x' },
+            ],
+          },
+        },
+      },
+    },
+    {
+      name: 'a failure has a cause for every image that is known, with what was found of it',
+      results: [
+        result({
+          status: 'fail',
+          message: 'not signed',
+          images: [
+            { image: 'r.test/a:1', reason: 'attestor k: no signature found' },
+            { image: 'r.test/b:1', reason: '' },
+          ],
+        }),
+      ],
+      is: {
+        ...ALLOWED,
+        allowed: false,
+        status: {
+          ...denied(['', FAILED]),
+          details: {
+            causes: [
+              {
+                reason: 'ImageVerificationFailed',
+                field: 'must-sign[r.test/a:1]',
+                message: `${FAILED} (attestor k: no signature found)`,
+              },
+              {
+                reason: 'ImageVerificationFailed',
+                field: 'must-sign[r.test/b:1]',
+                message: FAILED,
+              },
+            ],
+          },
+        },
+      },
+    },
+    {
+      name: 'what an exception lets in leaves an audit annotation and no warning',
+      results: [
+        result({ status: 'skip', message: 'x', exempted: 'rule is skipped' }),
+        result({ policy: 'other', exempted: 'exempt are image a (ns/e)' }),
+      ],
+      is: {
+        ...ALLOWED,
+        auditAnnotations: {
+          'image-policy-exceptions':
+            'Policy must-sign: rule is skipped; Policy other: exempt are image a (ns/e)',
+        },
+      },
+    },
+    {
       name: "the policies' own annotations are kept on pass and on fail",
       results: [
         result({ auditAnnotations: { team: 'a' } }),
@@ -169,6 +248,15 @@ describe('decide', () => {
     expect(ruling.status?.message).toHaveLength(MAX_MESSAGE_CHARS)
     expect(ruling.auditAnnotations['image-policy-findings']).toHaveLength(MAX_AUDIT_VALUE_CHARS)
     expect(ruling.auditAnnotations['image-policy-annotations']).toBe('{"c":{"k":"v"}}')
+    expect(ruling.status?.details?.causes[0]?.message).toHaveLength(MAX_CAUSE_CHARS)
+  })
+
+  test('there are at most so many causes, whoever they are of', () => {
+    const images = Array.from({ length: 15 }, (_, i) => ({ image: `i${i}`, reason: '' }))
+    const many = Array.from({ length: 30 }, (_, i) =>
+      result({ policy: `p${i}`, status: 'fail', message: 'm', images }),
+    )
+    expect(decide(many).status?.details?.causes).toHaveLength(MAX_LISTED_FAULTS)
   })
 })
 

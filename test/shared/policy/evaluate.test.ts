@@ -365,6 +365,7 @@ describe('verifyDigest', () => {
       message: 'image a.test/yy:1 does not have a digest',
       auditAnnotations: {},
       images: [`a.test/xx@${DIGEST}`, 'a.test/yy:1', 'a.test/zz:1'],
+      image: 'a.test/yy:1',
     })
   })
 
