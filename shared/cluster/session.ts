@@ -142,7 +142,7 @@ export class ContextSession {
       }
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown)
-      throw new AdmissionError('CEL_EVALUATION', `${name}: ${reason}`, { cause: thrown })
+      throw new AdmissionError('CEL_EVALUATION', reason, { cause: thrown })
     }
   }
 }

@@ -1,7 +1,6 @@
 import { isLabelValue, isQualifiedName } from './names.ts'
 import {
   defaulted,
-  type Faults,
   isRecord,
   isSet,
   listOf,
@@ -69,31 +68,6 @@ const labelSelector = object({
   matchExpressions: optional(listOf(selectorTerm)),
 })
 
-/** A review does not carry the labels of its namespace, so only the name, which every namespace has as a label, can be asked for. */
-const namespaceSelector: typeof labelSelector = (value, path, faults) => {
-  if (isRecord(value)) refuseOtherLabels(value, path, faults)
-  return labelSelector(value, path, faults)
-}
-
-function refuseOtherLabels(selector: Record<string, unknown>, path: Path, faults: Faults): void {
-  const refuse = (key: unknown, at: Path) => {
-    if (typeof key !== 'string' || key === NAMESPACE_NAME_LABEL) return
-    faults.add(
-      at,
-      `label ${JSON.stringify(key)} of a namespace is not in the review: only ${NAMESPACE_NAME_LABEL} is supported`,
-      'POLICY_UNSUPPORTED',
-    )
-  }
-  const labels = own(selector, 'matchLabels')
-  for (const key of isRecord(labels) ? Object.keys(labels) : []) {
-    refuse(key, [...path, 'matchLabels', key])
-  }
-  const terms = own(selector, 'matchExpressions')
-  for (const [index, term] of Array.isArray(terms) ? terms.entries() : []) {
-    if (isRecord(term)) refuse(own(term, 'key'), [...path, 'matchExpressions', index, 'key'])
-  }
-}
-
 /** A list of names that must not be empty; `*` stands alone in it. */
 function names(kind: string, item: Shape<string> = words): Shape<string[]> {
   return listRule(listOf(item), (items, path, faults, count) => {
@@ -152,7 +126,7 @@ const resourceRule = object({
 
 const NEEDS_RULE = 'a matchConstraints with at least one resource rule is required'
 
-/** `spec.matchConstraints`: at least one resource rule; selectors as a review can answer them. */
+/** `spec.matchConstraints`: at least one resource rule. */
 export const matchConstraints = object({
   resourceRules: required(
     listRule(listOf(resourceRule), (_rules, path, faults, count) => {
@@ -162,7 +136,7 @@ export const matchConstraints = object({
   ),
   excludeResourceRules: defaulted(listOf(resourceRule), () => []),
   objectSelector: optional(labelSelector),
-  namespaceSelector: optional(namespaceSelector),
+  namespaceSelector: optional(labelSelector),
   matchPolicy: optional(oneOf('Exact', 'Equivalent')),
 })
 

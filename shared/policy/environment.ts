@@ -1,5 +1,10 @@
 import { type FunctionDeclaration, fn, hostFn, member, overload } from '../cel/declarations.ts'
-import { KYVERNO_FUNCTIONS, KYVERNO_TYPES } from '../cel/declare/kyverno.ts'
+import {
+  KYVERNO_FUNCTIONS,
+  KYVERNO_PORTS,
+  KYVERNO_TYPES,
+  NAMESPACED_RESOURCE_FUNCTIONS,
+} from '../cel/declare/kyverno.ts'
 import { createEnvironment, type Environment } from '../cel/environment.ts'
 import { KYVERNO } from '../cel/library/kyverno-context.ts'
 import type { TypeName } from '../cel/types.ts'
@@ -50,8 +55,25 @@ const REQUEST_VARIABLES: Readonly<Record<string, TypeName>> = {
   object: 'dyn',
   oldObject: 'dyn',
   request: 'kubernetes.AdmissionRequest',
+  namespaceObject: 'kubernetes.Namespace',
   json: KYVERNO.json,
 }
+
+/** Libraries whose functions ask the host. */
+const CONTEXT_VARIABLES: Readonly<Record<string, TypeName>> = {
+  resource: KYVERNO.resource,
+  http: KYVERNO.http,
+  yaml: KYVERNO.yaml,
+}
+
+/** What a policy may ask that is about no image, but for what is in a cluster. */
+const CONTEXT_FUNCTIONS: readonly FunctionDeclaration[] = [
+  ...KYVERNO_PORTS.http,
+  ...KYVERNO_PORTS.yaml,
+  ...KYVERNO_PORTS.gzip,
+  ...KYVERNO_PORTS.random,
+  ...KYVERNO_PORTS.time,
+]
 
 const IMAGE_VARIABLES: Readonly<Record<string, TypeName>> = {
   images: 'map(string, list(string))',
@@ -92,17 +114,18 @@ export const referenceEnvironment = once(() =>
   }),
 )
 
-const baseEnvironment = once(() =>
-  createEnvironment({
+const baseEnvironment = once(() => environmentWith(KYVERNO_PORTS.resource))
+
+const namespacedEnvironment = once(() => environmentWith(NAMESPACED_RESOURCE_FUNCTIONS))
+
+function environmentWith(resources: readonly FunctionDeclaration[]): Environment {
+  return createEnvironment({
     profile: 'kyverno',
-    variables: {
-      ...REQUEST_VARIABLES,
-      ...IMAGE_VARIABLES,
-    },
+    variables: { ...REQUEST_VARIABLES, ...IMAGE_VARIABLES, ...CONTEXT_VARIABLES },
     objectTypes: IMAGE_TYPES,
-    declare: [...PURE_FUNCTIONS, ...HOST_FUNCTIONS],
-  }),
-)
+    declare: [...PURE_FUNCTIONS, ...HOST_FUNCTIONS, ...CONTEXT_FUNCTIONS, ...resources],
+  })
+}
 
 /** For match conditions and extractors of policies about files: there is no request. */
 export const fileEnvironment = once(() =>
@@ -124,12 +147,16 @@ export const filePolicyEnvironment = once(() =>
   }),
 )
 
-/** For variables, validations, messages and audit annotations. `variables` are those compiled so far, with their types. */
-export function policyEnvironment(variables: ReadonlyMap<string, TypeName>): Environment {
-  return baseEnvironment().extend(
-    { variables: VARIABLES },
-    { [VARIABLES]: Object.fromEntries(variables) },
-  )
+/**
+ * For variables, validations, messages and audit annotations. `variables` are those compiled so far, with their types. In a namespaced
+ * policy `resource` has one namespace, the policy's.
+ */
+export function policyEnvironment(
+  variables: ReadonlyMap<string, TypeName>,
+  isNamespaced = false,
+): Environment {
+  const base = isNamespaced ? namespacedEnvironment() : baseEnvironment()
+  return base.extend({ variables: VARIABLES }, { [VARIABLES]: Object.fromEntries(variables) })
 }
 
 /** Environments are immutable and the same for every policy, so that one of each kind is enough. */
@@ -141,16 +168,23 @@ function once(make: () => Environment): () => Environment {
   }
 }
 
-const CLUSTER = 'is not supported: the engine has no access to the cluster'
-const LATER = 'is not supported yet'
+const EARLY =
+  'is not available here: nothing outside is asked before it is known which images the policy is about; use it in variables or validations'
 
-/** Names that Kyverno has and the engine does not, and why: a reference to one is not a spelling mistake. */
+/** Names that Kyverno has and the engine does not, or not everywhere, and why: a reference to one is not a spelling mistake. */
 export const UNSUPPORTED_NAMES: ReadonlyMap<string, string> = new Map([
-  ['namespaceObject', 'is not supported: a review does not carry the namespace'],
+  ['namespaceObject', 'is not available here'],
   ['authorizer', 'is not available in image policies'],
-  ['resource', CLUSTER],
-  ['globalContext', CLUSTER],
-  ['http', 'is not supported: policies make no requests of their own'],
-  ['time', 'has only toCron and truncate so far'],
-  ...['random', 'yaml', 'gzip'].map((name): [string, string] => [name, LATER]),
+  [
+    'globalContext',
+    'is not supported: nothing watches the cluster between two requests; resource.list and resource.get read it',
+  ],
+  ['time', 'has only toCron and truncate here: time.now is for variables and validations'],
+  ...['resource', 'http', 'random', 'yaml', 'gzip'].map((name): [string, string] => [name, EARLY]),
+])
+
+/** Overloads that are declared so that whoever calls them learns why they are refused, by how their ids start. */
+export const REFUSED_CALLS: ReadonlyMap<string, string> = new Map([
+  ['resource_post_', 'resource.post is not supported: the connection to the cluster only reads'],
+  ['http_put_', 'http.put is not supported: policies of Kyverno have get and post'],
 ])

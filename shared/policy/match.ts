@@ -1,19 +1,22 @@
 import type { AdmissionRequest, Operation } from '../admission/types.ts'
 import { getOwn, isJsonObject } from '../json.ts'
-import { matchesNamespace, matchesObject } from './selector.ts'
+import { isNamespace, matchesNamespace, matchesObject } from './selector.ts'
 import type { MatchConstraints, ResourceRule } from './types.ts'
 
 /**
  * True when a policy is about this request (image-validating-policy.md 3.4): both selectors match, no exclude rule does, and
  * one resource rule does. Rules see `request.resource` and `subResource`: under `matchPolicy: Equivalent` the API
  * server has already converted the object to what a rule asked for, and `requestResource` is what it converted from.
+ *
+ * A namespace selector that the review alone does not decide counts as matching here: `matchConditions` asks it again, with the labels
+ * of the namespace, which are looked up for policies that everything else matches.
  */
 export function matchesConstraints(
   constraints: MatchConstraints,
   request: AdmissionRequest,
 ): boolean {
   return (
-    matchesNamespace(constraints.namespaceSelector, request) &&
+    matchesNamespace(constraints.namespaceSelector, request) !== false &&
     matchesObject(constraints.objectSelector, request) &&
     !constraints.excludeResourceRules.some((rule) => matchesRule(rule, request)) &&
     constraints.resourceRules.some((rule) => matchesRule(rule, request))
@@ -36,9 +39,7 @@ function matchesRule(rule: ResourceRule, request: AdmissionRequest): boolean {
 /** Core `namespaces` are cluster-scoped although their requests carry a namespace. */
 function matchesScope(scope: ResourceRule['scope'], request: AdmissionRequest): boolean {
   if (scope === undefined || scope === '*') return true
-  const { group, version, resource } = request.resource
-  const isNamespace = group === '' && version === 'v1' && resource === 'namespaces'
-  const isNamespaced = !isNamespace && (request.namespace ?? '') !== ''
+  const isNamespaced = !isNamespace(request) && (request.namespace ?? '') !== ''
   return isNamespaced === (scope === 'Namespaced')
 }
 

@@ -53,21 +53,53 @@ export function matchesObject(
 }
 
 /**
- * True when the namespace of the request matches. Objects outside namespaces always match; a Namespace is matched by its
- * own name. The API server keeps the name label of every namespace equal to the name, so the name alone decides.
+ * Whether the namespace of the request matches. Objects outside namespaces always match; a Namespace is matched by its own labels. Of any
+ * other namespace a review tells the name only: undefined when that does not decide and its `labels` are not given.
  */
 export function matchesNamespace(
   selector: LabelSelector | undefined,
   request: AdmissionRequest,
-): boolean {
+  labels?: Labels,
+): boolean | undefined {
   if (selector === undefined || isEmpty(selector)) return true
-  const namespace = namespaceOf(request)
-  return namespace === undefined || matchesLabels(selector, { [NAMESPACE_NAME]: namespace })
+  const name = namespaceOf(request)
+  if (name === undefined) return true
+  const known = (isNamespace(request) ? ownLabels(request) : undefined) ?? labels
+  // The API server keeps this label of every namespace equal to the name.
+  const all = { ...known, [NAMESPACE_NAME]: name }
+  if (known !== undefined) return matchesLabels(selector, all)
+  if (!matchesLabels(onlyName(selector), all)) return false
+  return asksLabels(selector) ? undefined : true
 }
 
-function namespaceOf(request: AdmissionRequest): string | undefined {
-  if (request.namespace !== undefined && request.namespace !== '') return request.namespace
-  return request.resource.resource === 'namespaces' ? (request.name ?? '') : undefined
+function ownLabels({ object, oldObject }: AdmissionRequest): Labels | undefined {
+  return labelsOf(object) ?? labelsOf(oldObject)
+}
+
+/** True when a namespace selector asks for more than the name, which no review tells. */
+export function asksLabels({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
+  const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)]
+  return keys.some((key) => key !== NAMESPACE_NAME)
+}
+
+/** The terms of a selector that the name of a namespace decides. */
+function onlyName({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
+  const name = label(matchLabels, NAMESPACE_NAME)
+  return {
+    ...(name === undefined ? {} : { matchLabels: { [NAMESPACE_NAME]: name } }),
+    matchExpressions: matchExpressions.filter(({ key }) => key === NAMESPACE_NAME),
+  }
+}
+
+/** The name of the namespace that a request is in, or that it is about; undefined outside namespaces. */
+export function namespaceOf(request: AdmissionRequest): string | undefined {
+  if (isNamespace(request)) return request.name ?? request.namespace ?? ''
+  return request.namespace === '' ? undefined : request.namespace
+}
+
+/** True for requests about Namespace objects, which the API server gives their own name as their namespace. */
+export function isNamespace({ resource }: AdmissionRequest): boolean {
+  return resource.group === '' && resource.resource === 'namespaces'
 }
 
 function isEmpty(selector: LabelSelector): boolean {
@@ -75,6 +107,11 @@ function isEmpty(selector: LabelSelector): boolean {
     Object.keys(selector.matchLabels ?? {}).length === 0 &&
     (selector.matchExpressions ?? []).length === 0
   )
+}
+
+/** The labels of an object that is there. */
+export function labelsIn(object: JsonObject): Labels {
+  return labelsOf(object) ?? {}
 }
 
 /** The labels of an object, or undefined without metadata. Labels that are not all strings count as none. */

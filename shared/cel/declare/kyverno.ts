@@ -53,6 +53,33 @@ const RESOURCE_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.flatMap((sp
   ]
 })
 
+/** The same of a namespaced policy: it has one namespace, so nothing says which. */
+export const NAMESPACED_RESOURCE_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.flatMap(
+  (spelling) => {
+    const of = (id: string, args: readonly TypeName[]) =>
+      member(`namespaced_${id}_${spelling}`, [KYVERNO.resource, ...args], OBJECT)
+    const labels = 'map(string, string)'
+    const isShared = ({ name }: FunctionDeclaration) => name === spelled('ToGVR', spelling)
+    return [
+      portFn(
+        'resource',
+        spelled('Get', spelling),
+        of('resource_get_string_string_string', ['string', 'string', 'string']),
+        of('resource_get_gvr_string', [KYVERNO.gvr, 'string']),
+      ),
+      portFn(
+        'resource',
+        spelled('List', spelling),
+        of('resource_list_string_string', ['string', 'string']),
+        of('resource_list_string_string_map', ['string', 'string', labels]),
+        of('list_resources_gvr', [KYVERNO.gvr]),
+        of('list_resources_gvr_map', [KYVERNO.gvr, labels]),
+      ),
+      ...RESOURCE_FUNCTIONS.filter(isShared),
+    ]
+  },
+)
+
 /** `globalContext.Get`. */
 const GLOBAL_CONTEXT_FUNCTIONS: readonly FunctionDeclaration[] = SPELLINGS.map((spelling) =>
   portFn(

@@ -30,7 +30,8 @@ const RANDOM_PATTERN = '[0-9a-z]{8}'
  * arguments and every optional one filled in:
  *
  * - `resource.Get` apiVersion, resource, namespace, name · `resource.List` apiVersion, resource, namespace, labels ·
- *   `resource.Post` apiVersion, resource, namespace, object · `resource.ToGVR` apiVersion, kind → `{apiVersion, resource}`
+ *   `resource.Post` apiVersion, resource, namespace, object · `resource.ToGVR` apiVersion, kind → `{apiVersion, resource}`;
+ *   the namespace is null in namespaced policies, where it is the policy's own
  * - `globalContext.Get` name, projection
  * - `http.Get` url, headers, CA bundle · `http.Post` and `http.Put` url, body, headers, CA bundle
  * - `yaml.parse` text · `gzip.compress` text → base64 · `gzip.decompress` base64 → text
@@ -38,6 +39,7 @@ const RANDOM_PATTERN = '[0-9a-z]{8}'
  */
 export const kyvernoHostFunctions: Library = {
   ...bothSpellings(resourceFunctions),
+  ...bothSpellings(namespacedResourceFunctions),
   ...bothSpellings(globalContextFunctions),
   ...bothSpellings(httpFunctions),
   parse_string_dyn: ask('parse', 'yaml.parse', [contextOf(KYVERNO.yaml), string], ([, text]) => [
@@ -149,6 +151,33 @@ function resourceFunctions(spell: Spell, suffix: string): Library {
       (args) => asThey(args),
       gvrOf,
     ),
+  }
+}
+
+function namespacedResourceFunctions(spell: Spell, suffix: string): Library {
+  const [get, listing] = [spell('Get'), spell('List')]
+  /** A place by two texts or by what `ToGVR` gave, then no namespace, then the rest. */
+  const place = (args: readonly CelValue[], ...more: readonly CelValue[]) => {
+    const [, first = null, second = null, ...rest] = args
+    return first instanceof GroupVersionResource
+      ? [first.apiVersion, first.resource, null, ...args.slice(2), ...more]
+      : [first, second, null, ...rest, ...more]
+  }
+  const byText = [isResource, string, string]
+  const byGvr = [isResource, isGvr]
+  const getBy = (args: readonly Guard[]) =>
+    ask(get, 'resource.Get', [...args, string], (values) => place(values))
+  const listBy = (args: readonly Guard[]) =>
+    ask(listing, 'resource.List', args, (values) => place(values, {}))
+  const listWith = (args: readonly Guard[]) =>
+    ask(listing, 'resource.List', [...args, isMap], (values) => place(values))
+  return {
+    [`namespaced_resource_get_string_string_string_${suffix}`]: getBy(byText),
+    [`namespaced_resource_get_gvr_string_${suffix}`]: getBy(byGvr),
+    [`namespaced_resource_list_string_string_${suffix}`]: listBy(byText),
+    [`namespaced_resource_list_string_string_map_${suffix}`]: listWith(byText),
+    [`namespaced_list_resources_gvr_${suffix}`]: listBy(byGvr),
+    [`namespaced_list_resources_gvr_map_${suffix}`]: listWith(byGvr),
   }
 }
 

@@ -189,7 +189,99 @@ describe('matchesNamespace', () => {
       request: review({ resource: namespaces, name: 'shop', namespace: 'shop', object: forged }),
       is: true,
     },
+    {
+      name: 'a Namespace without any object is matched by its name',
+      request: review({ resource: namespaces, name: 'kube-system', object: null, oldObject: null }),
+      is: false,
+    },
   ])('$name', ({ request, is }) => {
     expect(matchesNamespace(notSystem, request)).toBe(is)
+  })
+
+  const prod: LabelSelector = { matchLabels: { env: 'prod' } }
+  const prodShop: LabelSelector = {
+    matchLabels: { env: 'prod', 'kubernetes.io/metadata.name': 'shop' },
+  }
+  const labelled = (labels: object) => ({ kind: 'Namespace', metadata: { name: 'shop', labels } })
+  const about = (changes: object) => review({ resource: namespaces, name: 'shop', ...changes })
+
+  test.each<
+    [
+      string,
+      LabelSelector,
+      ReturnType<typeof review>,
+      Record<string, string> | undefined,
+      boolean | undefined,
+    ]
+  >([
+    [
+      'labels that nobody gave do not decide',
+      prod,
+      review({ namespace: 'shop' }),
+      undefined,
+      undefined,
+    ],
+    [
+      'nor does a name that would match',
+      prodShop,
+      review({ namespace: 'shop' }),
+      undefined,
+      undefined,
+    ],
+    [
+      'a name that does not match decides',
+      prodShop,
+      review({ namespace: 'blog' }),
+      undefined,
+      false,
+    ],
+    ['labels that match', prod, review({ namespace: 'shop' }), { env: 'prod' }, true],
+    ['labels that do not', prod, review({ namespace: 'shop' }), { env: 'dev' }, false],
+    ['a namespace without labels', prod, review({ namespace: 'shop' }), {}, false],
+    [
+      'labels cannot change the name',
+      notSystem,
+      review({ namespace: 'kube-system' }),
+      { 'kubernetes.io/metadata.name': 'shop' },
+      false,
+    ],
+    ['outside namespaces labels do not count', prod, review({ namespace: '' }), undefined, true],
+    [
+      'a Namespace has its labels with it',
+      prod,
+      about({ object: labelled({ env: 'prod' }) }),
+      undefined,
+      true,
+    ],
+    [
+      'those it will have',
+      prod,
+      about({ object: labelled({}), oldObject: labelled({ env: 'prod' }) }),
+      { env: 'prod' },
+      false,
+    ],
+    [
+      'those it had when it goes',
+      prod,
+      about({ object: null, oldObject: labelled({ env: 'prod' }) }),
+      undefined,
+      true,
+    ],
+    [
+      'also where a client sends an empty object',
+      prod,
+      about({ object: {}, oldObject: labelled({ env: 'prod' }) }),
+      undefined,
+      true,
+    ],
+    [
+      'a Namespace of which the review tells nothing',
+      prod,
+      about({ object: null, oldObject: null }),
+      undefined,
+      undefined,
+    ],
+  ])('%s', (_, selector, request, labels, is) => {
+    expect(matchesNamespace(selector, request, labels)).toBe(is)
   })
 })

@@ -5,6 +5,7 @@ import {
   KYVERNO_FUNCTIONS,
   KYVERNO_PORTS,
   KYVERNO_TYPES,
+  NAMESPACED_RESOURCE_FUNCTIONS,
 } from '#shared/cel/declare/kyverno.ts'
 import { createEnvironment } from '#shared/cel/environment.ts'
 import { kyvernoLibrary } from '#shared/cel/libraries.ts'
@@ -22,10 +23,17 @@ const environment = createEnvironment({
   objectTypes: KYVERNO_TYPES,
   declare,
 })
+/** As in a namespaced policy. */
+const namespaced = createEnvironment({
+  profile: 'kyverno',
+  variables: KYVERNO_CONTEXTS,
+  objectTypes: KYVERNO_TYPES,
+  declare: NAMESPACED_RESOURCE_FUNCTIONS,
+})
 const implementations = { ...kyvernoLibrary, ...kyvernoFunctions, ...kyvernoHostFunctions }
 
-function run(source: string, host?: Host) {
-  const result = compile(source, environment)
+function run(source: string, host?: Host, where = environment) {
+  const result = compile(source, where)
   if (!result.ok) throw new Error(`${source}: ${result.issues[0]?.message}`)
   const planned = plan(result.checked, { profile: 'kyverno', implementations })
   if (!planned.ok) throw new Error(planned.message)
@@ -229,13 +237,57 @@ describe('functions the host answers', () => {
     expect(calls[1]).toEqual({ name: 'resource.Get', args: ['apps/v1', 'deployments', 'ns', 'a'] })
   })
 
+  test.each<[string, HostCall]>([
+    [
+      'resource.Get("v1", "pods", "a") == {}',
+      { name: 'resource.Get', args: ['v1', 'pods', null, 'a'] },
+    ],
+    [
+      'resource.list("v1", "pods") == {}',
+      { name: 'resource.List', args: ['v1', 'pods', null, {}] },
+    ],
+    [
+      'resource.List("v1", "pods", {"a": "b"}) == {}',
+      { name: 'resource.List', args: ['v1', 'pods', null, { a: 'b' }] },
+    ],
+    [
+      'resource.get(resource.toGVR("apps/v1", "Deployment"), "a") == {}',
+      { name: 'resource.Get', args: ['apps/v1', 'deployments', null, 'a'] },
+    ],
+    [
+      'resource.List(resource.ToGVR("apps/v1", "Deployment")) == {}',
+      { name: 'resource.List', args: ['apps/v1', 'deployments', null, {}] },
+    ],
+    [
+      'resource.list(resource.toGVR("apps/v1", "Deployment"), {"a": "b"}) == {}',
+      { name: 'resource.List', args: ['apps/v1', 'deployments', null, { a: 'b' }] },
+    ],
+  ])('in a namespaced policy %s names no namespace', (source, call) => {
+    const calls: HostCall[] = []
+    const host: Host = (made) => {
+      calls.push(made)
+      return { kind: 'value', value: { apiVersion: 'apps/v1', resource: 'deployments' } }
+    }
+    run(source, host, namespaced)
+    expect(calls.at(-1)).toEqual(call)
+  })
+
+  test.each([
+    'resource.get("v1", "pods", "ns", "a") == null',
+    'resource.list("v1", "pods", "ns") == null',
+    'resource.list(resource.toGVR("v1", "Pod"), "ns") == null',
+  ])('a namespaced policy cannot write %s', (source) => {
+    expect(compile(source, namespaced).ok).toBe(false)
+  })
+
   test('without a host they are errors', () => {
     expect(valueAt('http.Get("u")')).toBe('http.Get: no host answers here')
   })
 })
 
 test('every overload that is declared has an implementation, and the reverse', () => {
-  const declared = declare.flatMap(({ overloads }) => overloads.map(({ id }) => id))
+  const all = [...declare, ...NAMESPACED_RESOURCE_FUNCTIONS]
+  const declared = [...new Set(all.flatMap(({ overloads }) => overloads.map(({ id }) => id)))]
   const implemented = Object.keys({ ...kyvernoFunctions, ...kyvernoHostFunctions })
   expect(declared.sort()).toEqual(implemented.sort())
 })
