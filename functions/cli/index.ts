@@ -4,8 +4,11 @@ import { celCommand } from './cel.ts'
 import { demoCommand } from './demo.ts'
 import { devCommand } from './dev.ts'
 import type { Cli, ExitCode, Io } from './io.ts'
+import { lintCommand } from './lint.ts'
 import { printError } from './output.ts'
 import { packageVersion } from './package.ts'
+import { reportCommand } from './report.ts'
+import { testCommand } from './test.ts'
 import { tokensCommand } from './tokens.ts'
 import { trustCommand } from './trust.ts'
 import { verifyCommand } from './verify.ts'
@@ -16,9 +19,12 @@ const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   demoCommand,
   devCommand,
   buildCommand,
+  lintCommand,
+  testCommand,
   verifyCommand,
   celCommand,
   verifyBundleCommand,
+  reportCommand,
   tokensCommand,
   trustCommand,
 ]
