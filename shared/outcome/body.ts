@@ -18,7 +18,8 @@ export interface SealBody {
 
 /**
  * The bytes of a seal's body. Texts that repeat are written once and referred to by their index, so that hundreds of facts fit:
- * `{iat, exp, policies: [[name, hash, evaluated]], functions, images, attestors, facts: [[policy, function, image, attestor]]}`. A fact
+ * `{iat, exp, policies: [[name, hash, evaluated]], functions, images, attestors, facts: [[policy, function, image, attestor]]}`. An attestor
+ * that expressions gave texts is `[name, hash of them]`. A fact
  * about an attestation has two more, into `attestations` and `blobs: [[digest, size]]`, which are there only with such facts: who knows
  * neither refuses the body. The digest of a fact is the end of its image; facts about images that are not pinned to theirs are left
  * out. Throws `SEAL_TOO_LARGE`.
@@ -38,7 +39,7 @@ export function encodeBody({ outcomes, issuedAt, expiresAt }: SealBody): Bytes {
       known ?? policies.index([fact.policy, fact.policyHash, 0]),
       functions.index(fact.function),
       images.index(fact.image),
-      attestors.index(fact.attestor),
+      attestors.index(fact.material === undefined ? fact.attestor : [fact.attestor, fact.material]),
       ...(fact.attestation === undefined || fact.payload === undefined
         ? []
         : [
@@ -75,7 +76,7 @@ export function decodeBody(bytes: Uint8Array): SealBody {
   const policies = list(body, 'policies').map((row) => tuple(row, ['string', 'string', 'number']))
   const functions = list(body, 'functions').map((row) => text(row))
   const images = list(body, 'images').map((row) => text(row))
-  const attestors = list(body, 'attestors').map((row) => text(row))
+  const attestors = list(body, 'attestors').map(readAttestor)
   const attested = readAttested(body)
   const facts = list(body, 'facts').map((row): Fact => {
     const isAttested = Array.isArray(row) && row.length > 4
@@ -93,7 +94,7 @@ export function decodeBody(bytes: Uint8Array): SealBody {
       function: name,
       image,
       digest,
-      attestor: at(attestors, a),
+      ...at(attestors, a),
       ...(isAttested
         ? { attestation: at(attested.attestations, t), payload: at(attested.blobs, b) }
         : {}),
@@ -111,6 +112,12 @@ export function decodeBody(bytes: Uint8Array): SealBody {
     issuedAt: time(body, 'iat'),
     expiresAt: time(body, 'exp'),
   }
+}
+
+function readAttestor(row: JsonValue): Pick<Fact, 'attestor' | 'material'> {
+  if (typeof row === 'string') return { attestor: row }
+  const [name, hash] = tuple(row, ['string', 'string'])
+  return { attestor: text(name), material: text(hash) }
 }
 
 /** The two tables of facts about attestations, empty where there are none. */

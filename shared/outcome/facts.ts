@@ -22,8 +22,8 @@ export class FactSet {
   }
 
   add(fact: Fact): void {
-    const { policyHash, function: name, image, attestor, attestation } = fact
-    this.#facts.set(factKey(policyHash, name, image, attestor, attestation), { ...fact })
+    const { policyHash, function: name, image, attestor, attestation, material } = fact
+    this.#facts.set(factKey(policyHash, name, image, attestor, attestation, material), { ...fact })
   }
 
   /** Notes that a policy was evaluated to its end. */
@@ -37,8 +37,9 @@ export class FactSet {
     image: string,
     attestor: string,
     attestation?: string,
+    material?: string,
   ): Fact | undefined {
-    return this.#facts.get(factKey(policyHash, name, image, attestor, attestation))
+    return this.#facts.get(factKey(policyHash, name, image, attestor, attestation, material))
   }
 
   /** True when this host function is known to have succeeded for exactly this image string, attestor and attestation. */
@@ -74,8 +75,9 @@ function factKey(
   image: string,
   attestor: string,
   attestation?: string,
+  material?: string,
 ): string {
-  return JSON.stringify([policyHash, name, image, attestor, attestation ?? null])
+  return JSON.stringify([policyHash, name, image, attestor, attestation ?? null, material ?? null])
 }
 
 function policyKey(policy: string, policyHash: string): string {

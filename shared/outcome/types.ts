@@ -16,6 +16,8 @@ export interface Fact {
   /** `sha256:<64 hex>`. */
   digest: string
   attestor: string
+  /** SHA-256 hex of the texts that expressions gave the attestor: exactly where it has some. Other texts are another signer. */
+  material?: string
   /** Name of the attestation and the blob its payload was read from: both exactly when the function is about attestations. */
   attestation?: string
   payload?: { digest: string; size: number }
