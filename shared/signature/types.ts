@@ -14,6 +14,10 @@ export type Attestor =
   | CosignCertificateAttestor
   | NotaryAttestor
 
+/** An attestor before it is checked and has its hash. */
+export type AttestorDraft = Draft<Attestor>
+type Draft<A> = A extends Attestor ? Omit<A, 'hash'> : never
+
 /** The attestors whose signatures cosign makes. */
 export type CosignAttestor = CosignKeyAttestor | CosignKeylessAttestor | CosignCertificateAttestor
 

@@ -1,7 +1,12 @@
 import { digestBytes } from '../bytes.ts'
 import { Cache } from '../cache.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
-import { FACT_TTL_MS, MAX_CACHED_CANDIDATES, REJECTION_TTL_MS } from '../limits.ts'
+import {
+  FACT_TTL_MS,
+  MAX_CACHED_CANDIDATES,
+  MAX_LOADED_TRUSTS,
+  REJECTION_TTL_MS,
+} from '../limits.ts'
 import { repositoryOf } from '../registry/session.ts'
 import type { Descriptor, RegistrySession, ResolvedImage } from '../registry/types.ts'
 import { attestationVerifier } from './attestation.ts'
@@ -46,7 +51,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const { kms, now, thorough = false } = options
   const verdicts = options.cache ?? new Cache<Verification>()
   const keys = new Cache<VerifyingKey>()
-  const trusts = new Cache<SigstoreMaterial>()
+  const trusts = new Cache<SigstoreMaterial>(MAX_LOADED_TRUSTS)
   const found = new FoundOnce()
   const revocation = options.revocation && revocationLoader({ now, ...options.revocation })
   return {

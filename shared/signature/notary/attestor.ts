@@ -34,7 +34,8 @@ export async function createNotaryAttestor(fields: NotaryAttestorFields): Promis
   return { ...content, name, hash: toHex(await sha256(utf8(text))) }
 }
 
-function demandCertificates(pem: string, field: string): void {
+/** Throws `KEY_INVALID` for what is not a PEM bundle of at least one certificate; `field` is for the message. */
+export function demandCertificates(pem: string, field: string): void {
   if (certificatesFromPem(pem).length > 0) return
   throw new AdmissionError('KEY_INVALID', `notary.${field}: found no certificate in PEM`)
 }
