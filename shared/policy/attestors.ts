@@ -1,5 +1,6 @@
 import type { HashAlgorithm } from '../signature/types.ts'
 import {
+  expression,
   type Faults,
   flag,
   isRecord,
@@ -29,14 +30,30 @@ export interface CosignFields {
   cosign: CosignSpec
 }
 
-interface NotaryFields {
+/** `notary` of an attestor. */
+export interface NotaryFields {
   name: string
   /** PEM bundles. */
-  notary: { certs: string; tsaCerts?: string }
+  notary: { certs: TextSource; tsaCerts?: TextSource }
+}
+
+/** A text, or the expression that gives it: exactly one of them. */
+export interface TextSource {
+  value?: string
+  expression?: string
+}
+
+/** True when there is a text, or an expression for it. */
+export function isGiven(source: TextSource | undefined): source is TextSource {
+  return (source?.value ?? source?.expression) !== undefined
 }
 
 /** Empty is absent, as in the policy fields of the field. */
 const filled: Shape<string> = (value, path, faults) => text(value, path, faults) || undefined
+
+/** The source of an expression; empty is absent here as well. */
+const source: Shape<string> = (value, path, faults) =>
+  value === '' ? undefined : expression(value, path, faults)
 
 const hashAlgorithm: Shape<HashAlgorithm> = (value, path, faults) => {
   const name = filled(value, path, faults)
@@ -58,13 +75,12 @@ const key = object(
     data: optional(filled),
     kms: optional(filled),
     hashAlgorithm: optional(hashAlgorithm),
-    expression: optional(
-      refused('keys given by an expression are not supported yet; write data or kms'),
-    ),
+    expression: optional(source),
   },
   (fields, path, faults) => {
     const given = ['data', 'kms', 'expression'].filter((name) => isSet(fields, name))
-    if (given.length === 0) faults.add(path, 'Required value: one of data and kms must be set')
+    if (given.length === 0)
+      faults.add(path, 'Required value: one of data, kms and expression must be set')
     if (given.length > 1) {
       faults.add(path, `Invalid value: ${given.join(' and ')} are set, only one may be`)
     }
@@ -86,13 +102,16 @@ const identity = object(
     issuerRegExp: optional(filled),
     subject: optional(filled),
     subjectRegExp: optional(filled),
-    subjectExpression: optional(refused('subjects given by an expression are not supported yet')),
+    subjectExpression: optional(source),
   },
   (fields, path, faults) => {
-    for (const name of ['issuer', 'subject']) {
-      const given = [name, `${name}RegExp`].filter((each) => isSet(fields, each))
-      if (given.length === 1) continue
-      faults.add(path, `Invalid value: exactly one of ${name} and ${name}RegExp must be set`)
+    for (const names of [
+      ['issuer', 'issuerRegExp'],
+      ['subject', 'subjectRegExp', 'subjectExpression'],
+    ]) {
+      if (names.filter((each) => isSet(fields, each)).length === 1) continue
+      const all = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+      faults.add(path, `Invalid value: exactly one of ${all} must be set`)
     }
   },
 )
@@ -107,14 +126,16 @@ const keyless = object({
   additionalExtensions: optional(mapOf(text)),
 })
 
-/** `{value|expression}`, the value only. */
-const byValue = (reason: string) =>
-  object({ value: optional(filled), expression: optional(refused(reason)) })
+const notBoth: Rule = (fields, path, faults) => {
+  if (isSet(fields, 'value') && isSet(fields, 'expression')) {
+    faults.add(path, 'Invalid value: value and expression are set, only one may be')
+  }
+}
 
-const CERTIFICATES = 'certificates given by an expression are not supported yet; write value'
+const textSource = object({ value: optional(filled), expression: optional(source) }, notBoth)
 
 const certificate = object(
-  { cert: optional(byValue(CERTIFICATES)), certChain: optional(byValue(CERTIFICATES)) },
+  { cert: optional(textSource), certChain: optional(textSource) },
   (fields, path, faults) => {
     const given = ['cert', 'certChain'].filter((name) => saysSomething(own(fields, name)))
     if (given.length === 0)
@@ -122,12 +143,11 @@ const certificate = object(
   },
 )
 
-/** An expression counts too: it has a fault of its own. */
-function saysSomething(source: unknown): boolean {
-  return isRecord(source) && (isSet(source, 'value') || isSet(source, 'expression'))
+function saysSomething(fields: unknown): boolean {
+  return isRecord(fields) && (isSet(fields, 'value') || isSet(fields, 'expression'))
 }
 
-const source = object({
+const signatureSource = object({
   repository: optional(filled),
   tagPrefix: optional(filled),
   // The field is spelled with a capital letter.
@@ -166,27 +186,23 @@ const cosign = object(
     keyless: optional(keyless),
     certificate: optional(certificate),
     annotations: optional(mapOf(text)),
-    source: optional(source),
+    source: optional(signatureSource),
     ctlog: optional(ctlog),
     tuf: optional(tuf),
-    trustedRoot: optional(byValue('trusted roots given by an expression are not supported yet')),
+    trustedRoot: optional(textSource),
   },
   oneSigner,
 )
 
-/** What `cosign` holds: texts that are not empty, expressions refused. */
+/** What `cosign` holds: texts that are not empty. */
 export type CosignSpec = NonNullable<ReturnType<typeof cosign>>
 
-/** Certificates by value. An empty text is refused where it stands: nothing would ever verify. */
+/** An empty text is refused where it stands: nothing would ever verify. */
 const certificates = object(
-  {
-    value: optional(text),
-    expression: optional(refused(CERTIFICATES)),
-  },
+  { value: optional(filled), expression: optional(source) },
   (fields, path, faults) => {
-    if (!isSet(fields, 'value') && !isSet(fields, 'expression')) {
-      faults.add(path, 'Required value: certificates in PEM')
-    }
+    if (!saysSomething(fields)) faults.add(path, 'Required value: certificates in PEM')
+    notBoth(fields, path, faults)
   },
 )
 
@@ -211,18 +227,8 @@ const entry = object(
 /** One entry of `spec.attestors`. Whether its key is one is asked later, where it takes time. */
 export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faults: Faults) => {
   const read = entry(value, path, faults)
-  if (read?.notary !== undefined) return notaryFields(read.name, read.notary)
+  if (read?.notary !== undefined) return { name: read.name, notary: read.notary }
   return read?.cosign === undefined ? undefined : { name: read.name, cosign: read.cosign }
-}
-
-function notaryFields(
-  name: string,
-  { certs, tsaCerts }: { certs: { value?: string }; tsaCerts?: { value?: string } },
-): NotaryFields | undefined {
-  // Without a value a fault was added.
-  if (certs.value === undefined) return undefined
-  const tsa = tsaCerts?.value === undefined ? {} : { tsaCerts: tsaCerts.value }
-  return { name, notary: { certs: certs.value, ...tsa } }
 }
 
 function isPresent(fields: Record<string, unknown>, name: string): boolean {

@@ -3,7 +3,7 @@ import type { MacroTable } from '../cel/parse.ts'
 import { parse } from '../cel/parse.ts'
 import { rewritePrefix } from '../cel/ranges.ts'
 import { expressionsOf } from './expressions.ts'
-import { isRecord, own } from './shape.ts'
+import { isRecord, own, type Path } from './shape.ts'
 import type { AutogenConfig } from './types.ts'
 
 /** A kind of Pod controller, also by the name of its resource. */
@@ -106,12 +106,17 @@ function specFor(
     resourceRules: rulesFor(targets, operations),
   }
   for (const { path, source } of expressionsOf(spec, [])) {
-    const [list, index, field] = path
-    const items = own(copy, String(list))
-    const item = Array.isArray(items) ? items[Number(index)] : undefined
-    if (isRecord(item)) item[String(field)] = rewriteForPods(source, config, macros)
+    setAt(copy, path, rewriteForPods(source, config, macros))
   }
   return copy
+}
+
+/** Puts a text in the place of the one that is there. */
+function setAt(value: unknown, [step, ...rest]: Path, text: string): void {
+  const parent = isRecord(value) || Array.isArray(value) ? Object.entries(value) : []
+  const [, child] = parent.find(([key]) => key === String(step)) ?? []
+  if (rest.length > 0) setAt(child, rest, text)
+  else if (isRecord(value) && step !== undefined) value[step] = text
 }
 
 /** One rule for each group and version. */

@@ -4,8 +4,13 @@ import { parseReference } from '../image/reference.ts'
 import { type CosignOptions, createCosignKeyAttestor } from '../signature/attestor.ts'
 import { createCertificateAttestor, createKeylessAttestor } from '../signature/sigstore/attestor.ts'
 import { createTrust } from '../signature/sigstore/trust.ts'
-import type { CosignAttestor, SignatureSource, SigstoreTrust } from '../signature/types.ts'
-import type { CosignFields, CosignSpec } from './attestors.ts'
+import type {
+  AttestorDraft,
+  CosignAttestor,
+  SignatureSource,
+  SigstoreTrust,
+} from '../signature/types.ts'
+import { type CosignFields, type CosignSpec, isGiven } from './attestors.ts'
 import type { Path } from './shape.ts'
 
 /** The rest of a tag, `sha256-<64 hex>.sig`, takes 75 of its 128 characters. */
@@ -28,15 +33,45 @@ export class FieldFault extends AdmissionError {
   }
 }
 
+/** An attestor of cosign before it is checked. */
+export type CosignDraft = Exclude<AttestorDraft, { kind: 'notary' }>
+
 /**
  * The attestor that `cosign` of a policy describes, with its trust resolved: nothing is looked up when an image is verified
  * (image-validating-policy.md 4.1, 4.3). `predicateTypes` are those of attestations that count as signatures. Throws FieldFault.
  */
 export async function cosignAttestor(
-  { name, cosign }: CosignFields,
+  fields: CosignFields,
   predicateTypes: readonly string[],
   sources: TrustSources,
 ): Promise<CosignAttestor> {
+  return checkedCosign(await cosignDraft(fields, predicateTypes, sources))
+}
+
+/** The attestor of a draft without gaps. Throws FieldFault. */
+export async function checkedCosign(draft: CosignDraft): Promise<CosignAttestor> {
+  switch (draft.kind) {
+    case 'cosign-key': {
+      const { key, ...fields } = draft
+      const path = ['key', 'kms' in key ? 'kms' : 'data']
+      return at(path, () => createCosignKeyAttestor({ ...fields, ...key }))
+    }
+    case 'cosign-keyless':
+      return at(['keyless', 'identities'], () => createKeylessAttestor(draft))
+    case 'cosign-certificate':
+      return at(['certificate'], () => createCertificateAttestor(draft))
+  }
+}
+
+/**
+ * As `cosignAttestor`, with gaps where expressions give texts: an empty key, nothing for whatever else. Of the rest all is checked that
+ * belongs to its source and its trust. Throws FieldFault.
+ */
+export async function cosignDraft(
+  { name, cosign }: CosignFields,
+  predicateTypes: readonly string[],
+  sources: TrustSources,
+): Promise<CosignDraft> {
   const { annotations = {} } = cosign
   const source = await at(['source', 'repository'], () => sourceOf(cosign))
   const trust = await trustOf(cosign, sources)
@@ -47,30 +82,28 @@ export async function cosignAttestor(
     ...(predicateTypes.length === 0 ? {} : { predicateTypes }),
     ...(trust === undefined ? {} : { trust }),
   }
-  if (cosign.key !== undefined) return keyAttestor(cosign.key, options)
+  if (cosign.key !== undefined) return keyDraft(cosign.key, options)
   return cosign.keyless === undefined
-    ? certificateAttestor(cosign.certificate ?? {}, options)
-    : keylessAttestor(cosign.keyless, { ...options, trust: trust ?? {} })
+    ? certificateDraft(cosign.certificate ?? {}, options)
+    : keylessDraft(cosign.keyless, { ...options, trust: trust ?? {} })
 }
 
-async function keyAttestor(
-  { data, kms, hashAlgorithm }: NonNullable<CosignSpec['key']>,
+function keyDraft(
+  { data = '', kms, hashAlgorithm }: NonNullable<CosignSpec['key']>,
   options: CosignOptions,
-): Promise<CosignAttestor> {
-  const fields = {
+): CosignDraft {
+  return {
+    kind: 'cosign-key',
     ...options,
-    ...(data === undefined ? {} : { data }),
-    ...(kms === undefined ? {} : { kms }),
+    key: kms === undefined ? { data } : { kms },
     ...(hashAlgorithm === undefined ? {} : { hashAlgorithm }),
   }
-  const path = ['key', kms === undefined ? 'data' : 'kms']
-  return at(path, () => createCosignKeyAttestor(fields))
 }
 
-async function keylessAttestor(
+function keylessDraft(
   { identities, additionalExtensions = {} }: NonNullable<CosignSpec['keyless']>,
   options: CosignOptions & { trust: SigstoreTrust },
-): Promise<CosignAttestor> {
+): CosignDraft {
   const hasExtensions = Object.keys(additionalExtensions).length > 0
   const named = identities.map(({ issuer, issuerRegExp, subject, subjectRegExp }) => ({
     ...(issuer === undefined ? {} : { issuer }),
@@ -79,24 +112,21 @@ async function keylessAttestor(
     ...(subjectRegExp === undefined ? {} : { subjectRegExp }),
     ...(hasExtensions ? { extensions: additionalExtensions } : {}),
   }))
-  return at(['keyless', 'identities'], () =>
-    createKeylessAttestor({ ...options, identities: named }),
-  )
+  return { kind: 'cosign-keyless', ...options, identities: named }
 }
 
-async function certificateAttestor(
+async function certificateDraft(
   { cert, certChain }: NonNullable<CosignSpec['certificate']>,
   options: CosignOptions,
-): Promise<CosignAttestor> {
+): Promise<CosignDraft> {
   const certificate = await pemAt(['certificate', 'cert', 'value'], cert?.value)
   const chain = await pemAt(['certificate', 'certChain', 'value'], certChain?.value)
-  return at(['certificate'], () =>
-    createCertificateAttestor({
-      ...options,
-      ...(certificate === undefined ? {} : { certificate }),
-      ...(chain === undefined ? {} : { chain }),
-    }),
-  )
+  return {
+    kind: 'cosign-certificate',
+    ...options,
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(chain === undefined ? {} : { chain }),
+  }
 }
 
 function sourceOf({ source = {} }: CosignSpec): SignatureSource | undefined {
@@ -137,17 +167,19 @@ async function trustOf(
     ...(insecureIgnoreTlog === true ? { ignoreTlog: true } : {}),
     ...(insecureIgnoreSCT === true ? { ignoreSct: true } : {}),
   }
+  const isAwaited = cosign.trustedRoot?.expression !== undefined
   // Also a root that nothing will be verified with has to be right.
-  await at(['ctlog'], () => createTrust(trust))
-  const isPlainKey = keyless === undefined && cosign.certificate?.certChain?.value === undefined
+  await at(['ctlog'], () => createTrust(isAwaited ? { ...trust, root: EMPTY_ROOT } : trust))
+  const isPlainKey = keyless === undefined && !isGiven(cosign.certificate?.certChain)
   // A key proves itself, unless somebody is to say when.
-  return isPlainKey && insecureIgnoreTlog === true && tsaCertChain === undefined ? undefined : trust
+  const isEnough = isPlainKey && insecureIgnoreTlog === true && tsaCertChain === undefined
+  return isEnough && !isAwaited ? undefined : trust
 }
 
 /** JSON of the trusted root, or undefined where the policy brings everything that is needed of one. */
 async function rootOf(cosign: CosignSpec, sources: TrustSources): Promise<string | undefined> {
   const { tuf, trustedRoot } = cosign
-  if (trustedRoot?.value !== undefined) return trustedRoot.value
+  if (isGiven(trustedRoot)) return trustedRoot.value
   const mirror = tuf?.mirror
   const missing = missingOf(cosign)
   if (tuf === undefined && missing.length === 0) return undefined
@@ -167,7 +199,7 @@ async function rootOf(cosign: CosignSpec, sources: TrustSources): Promise<string
 /** What is needed of a trusted root. */
 function missingOf({ key, keyless, certificate, ctlog = {} }: CosignSpec): string[] {
   const { rekorPubKey, ctLogPubKey, insecureIgnoreTlog, insecureIgnoreSCT } = ctlog
-  const isChain = key === undefined && (keyless ?? certificate?.certChain) !== undefined
+  const isChain = key === undefined && (keyless !== undefined || isGiven(certificate?.certChain))
   const needs = {
     'the authority of certificates': keyless !== undefined && keyless.roots === undefined,
     'the transparency log': insecureIgnoreTlog !== true && rekorPubKey === undefined,
@@ -190,6 +222,10 @@ async function checkTufRoot(tuf: CosignSpec['tuf'], sources: TrustSources): Prom
       : 'the trusted root of this mirror descends from another TUF root',
   )
 }
+
+/** Stands for a trusted root that is not known yet, so that what is given beside it can be checked. */
+export const EMPTY_ROOT =
+  '{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}'
 
 /** PEM, or base64 of it. */
 function pemAt(path: Path, value: string | undefined): Promise<string | undefined> {

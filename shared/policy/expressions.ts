@@ -1,3 +1,4 @@
+import { attestorSources } from './attestor-expressions.ts'
 import { isRecord, own, type Path } from './shape.ts'
 
 /** What an expression is for: decides its environment and the types it may have. */
@@ -6,6 +7,7 @@ export type ExpressionRole =
   | 'imageReference'
   | 'image'
   | 'variable'
+  | 'attestor'
   | 'validation'
   | 'message'
   | 'auditAnnotation'
@@ -20,11 +22,13 @@ export interface SourceExpression {
 }
 
 /** Role, list of the spec, and field of its items; in the order in which Kyverno compiles (image-validating-policy.md 2.2). */
-const PLACES: readonly [ExpressionRole, string, string][] = [
+const PLACES: readonly [ExpressionRole, string, string?][] = [
   ['matchCondition', 'matchConditions', 'expression'],
   ['imageReference', 'matchImageReferences', 'expression'],
   ['image', 'images', 'expression'],
   ['variable', 'variables', 'expression'],
+  // Deeper in their items than one field.
+  ['attestor', 'attestors'],
   ['validation', 'validations', 'expression'],
   ['message', 'validations', 'messageExpression'],
   ['auditAnnotation', 'auditAnnotations', 'valueExpression'],
@@ -40,6 +44,11 @@ export function expressionsOf(spec: unknown, path: Path): SourceExpression[] {
     const items = own(spec, list)
     if (!Array.isArray(items)) return []
     return items.flatMap((item, index): SourceExpression[] => {
+      if (field === undefined) {
+        return attestorSources(item).map(({ path: below, source }) => {
+          return { role, path: [...path, list, index, ...below], source }
+        })
+      }
       const source = isRecord(item) ? own(item, field) : undefined
       if (typeof source !== 'string' || source.trim() === '') return []
       const name = own(item, 'name')

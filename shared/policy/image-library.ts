@@ -6,14 +6,20 @@ import { CelError, type CelResult, type CelValue, Opaque } from '../cel/values.t
 import { AdmissionError } from '../errors.ts'
 import { isReference, parseReference } from '../image/reference.ts'
 import type { ImageReference } from '../image/types.ts'
+import type { JsonValue } from '../json.ts'
 
-/** What `attestors.<name>` is: only its name leaves the expression. */
+/** The texts that the expressions of an attestor give in this evaluation. */
+export type Material = (frame: Frame) => readonly string[] | CelError
+
+/** What `attestors.<name>` is. Only its name leaves the expression, and the texts that expressions give it where it has some. */
 export class AttestorValue extends Opaque {
   readonly type = 'kyverno.Attestor'
   readonly key: string
-  constructor(name: string) {
+  readonly material: Material | undefined
+  constructor(name: string, material?: Material) {
     super()
     this.key = name
+    this.material = material
   }
 }
 
@@ -95,14 +101,18 @@ function verify(
   attestors: readonly CelValue[],
   frame: Frame,
 ): CelResult {
-  const names: string[] = []
+  const who: JsonValue[] = []
+  let error: CelError | undefined
   for (const attestor of attestors) {
     if (!(attestor instanceof AttestorValue)) {
       return new CelError(`${name}: the list holds something that is not an attestor`)
     }
-    names.push(attestor.key)
+    // Also behind an error, so that what is pending is asked for in one pass.
+    const texts = attestor.material?.(frame)
+    if (texts instanceof CelError) error ??= texts
+    else who.push(texts === undefined ? attestor.key : [attestor.key, ...texts])
   }
-  return callHost(frame, name, [...about, names])
+  return error ?? callHost(frame, name, [...about, who])
 }
 
 function imageData(reference: string, frame: Frame): CelResult {

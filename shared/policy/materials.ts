@@ -1,44 +1,54 @@
 import { sha256, toHex, utf8 } from '../bytes.ts'
+import type { CheckedExpression } from '../cel/types.ts'
 import { AdmissionError } from '../errors.ts'
 import { canonicalJson, type JsonValue } from '../json.ts'
+import { withHash } from '../signature/attestor.ts'
 import { resolveKeyReference } from '../signature/kms-reference.ts'
-import { createNotaryAttestor } from '../signature/notary/attestor.ts'
+import { createNotaryAttestor, demandCertificates } from '../signature/notary/attestor.ts'
 import type { RevocationMode } from '../signature/revocation/types.ts'
-import type { Attestor } from '../signature/types.ts'
-import type { AttestorFields } from './attestors.ts'
-import { cosignAttestor, FieldFault } from './cosign.ts'
+import type { AttestorDraft } from '../signature/types.ts'
+import { attestorSources } from './attestor-expressions.ts'
+import type { AttestorFields, NotaryFields } from './attestors.ts'
+import { type CosignDraft, checkedCosign, cosignDraft, EMPTY_ROOT, FieldFault } from './cosign.ts'
 import { checkSecrets } from './credentials.ts'
 import type { LoadOptions } from './options.ts'
 import type { PolicySpec } from './schema.ts'
-import type { Faults, Path } from './shape.ts'
+import { type Faults, formatPath, type Path } from './shape.ts'
+import { type AttestorExpression, draftOf, type PolicyAttestor } from './types.ts'
 
 /** Part of every policy hash: raised when the same document may mean something else than before. */
 const POLICY_HASH_VERSION = 1
 
-/** What annotations of a policy say for all of its attestors. */
-export interface AnnotatedFields {
+/** What is said elsewhere in a policy about its attestors. */
+export interface AttestorContext {
+  /** By its annotations. */
   predicateTypes: readonly string[]
   revocation: RevocationMode
+  /** Checked expressions by path. */
+  compiled: ReadonlyMap<string, CheckedExpression>
 }
 
-/** The attestors of a policy. Their keys are checked now, so that a bad one shows before the first image asks for it. */
+/**
+ * The attestors of a policy. Their keys are checked now, so that a bad one shows before the first image asks for it; what expressions
+ * give is checked when a request gives it.
+ */
 export async function attestorsOf(
   spec: PolicySpec,
   path: Path,
-  shared: AnnotatedFields,
+  context: AttestorContext,
   options: LoadOptions,
   faults: Faults,
-): Promise<Attestor[]> {
-  const attestors: Attestor[] = []
+): Promise<PolicyAttestor[]> {
+  const attestors: PolicyAttestor[] = []
   for (const [index, fields] of spec.attestors.entries()) {
-    checkPullSecrets(fields, [...path, 'attestors', index], options, faults)
+    const where = [...path, 'attestors', index]
+    checkPullSecrets(fields, where, options, faults)
     try {
-      attestors.push(await attestorOf(fields, shared, options))
+      attestors.push(await attestorOf(fields, where, context, options))
     } catch (error) {
       if (!(error instanceof AdmissionError)) throw error
       const code = error.code === 'POLICY_UNSUPPORTED' ? error.code : 'POLICY_INVALID'
-      const at = [...path, 'attestors', index, ...materialOf(fields, error)]
-      faults.add(at, error.message, code)
+      faults.add([...where, ...materialOf(fields, error)], error.message, code)
     }
   }
   return attestors
@@ -47,12 +57,12 @@ export async function attestorsOf(
 /** SHA-256 hex of everything a verdict depends on: another region may hold another key under the same alias. */
 export async function policyHash(
   spec: PolicySpec,
-  attestors: readonly Attestor[],
+  attestors: readonly PolicyAttestor[],
   options: LoadOptions,
 ): Promise<string> {
   const keys = attestors.map((attestor) => {
-    const kms =
-      attestor.kind === 'cosign-key' && 'kms' in attestor.key ? attestor.key.kms : undefined
+    const draft = draftOf(attestor)
+    const kms = draft.kind === 'cosign-key' && 'kms' in draft.key ? draft.key.kms : undefined
     const resolved = kms === undefined ? null : { ...resolveKey(kms, options) }
     return { name: attestor.name, hash: attestor.hash, resolved }
   })
@@ -75,15 +85,71 @@ function checkPullSecrets(
 
 async function attestorOf(
   fields: AttestorFields,
-  { predicateTypes, revocation }: AnnotatedFields,
+  path: Path,
+  { predicateTypes, revocation, compiled }: AttestorContext,
   options: LoadOptions,
-): Promise<Attestor> {
-  if ('notary' in fields) {
-    return createNotaryAttestor({ name: fields.name, ...fields.notary, revocation })
-  }
-  const kms = fields.cosign.key?.kms
+): Promise<PolicyAttestor> {
+  const kms = 'cosign' in fields ? fields.cosign.key?.kms : undefined
   if (kms !== undefined) resolveKey(kms, options)
-  return cosignAttestor(fields, predicateTypes, options)
+  const draft =
+    'notary' in fields
+      ? notaryDraft(fields, revocation)
+      : await cosignDraft(fields, predicateTypes, options)
+  const sources = attestorSources(fields)
+  if (sources.length === 0) {
+    return draft.kind === 'notary' ? createNotaryAttestor(draft) : checkedCosign(draft)
+  }
+  const gaps = sources.map(({ at }) => formatPath(at))
+  await (draft.kind === 'notary' ? checkNotary(draft) : checkCosign(draft, gaps))
+  const expressions = sources.flatMap(({ path: below, gives, at }): AttestorExpression[] => {
+    const expression = compiled.get(formatPath([...path, ...below]))
+    // Without one there is a fault already.
+    return expression === undefined ? [] : [{ gives, at, expression }]
+  })
+  const { hash } = await withHash({
+    name: draft.name,
+    draft,
+    sources: sources.map(({ at, source }) => [formatPath(at), source]),
+  })
+  return { kind: 'unresolved', name: draft.name, draft, expressions, hash }
+}
+
+type NotaryDraft = Extract<AttestorDraft, { kind: 'notary' }>
+
+function notaryDraft({ name, notary }: NotaryFields, revocation: RevocationMode): NotaryDraft {
+  const { certs, tsaCerts } = notary
+  return {
+    kind: 'notary',
+    name,
+    certs: certs.value ?? '',
+    ...(tsaCerts?.value === undefined ? {} : { tsaCerts: tsaCerts.value }),
+    ...(revocation === 'skip' ? {} : { revocation }),
+  }
+}
+
+function checkNotary({ certs, tsaCerts }: NotaryDraft): void {
+  if (certs !== '') demandCertificates(certs, 'certs')
+  if (tsaCerts !== undefined) demandCertificates(tsaCerts, 'tsaCerts')
+}
+
+/** Checks what is there, with stand-ins for what is not. */
+async function checkCosign(draft: CosignDraft, gaps: readonly string[]): Promise<void> {
+  const trust = gaps.includes('trust.root') ? { ...draft.trust, root: EMPTY_ROOT } : draft.trust
+  switch (draft.kind) {
+    case 'cosign-key':
+      if (!gaps.includes('key.data')) await checkedCosign(draft)
+      return
+    case 'cosign-keyless': {
+      const identities = draft.identities.map((identity, index) =>
+        gaps.includes(`identities[${index}].subject`) ? { ...identity, subject: 'any' } : identity,
+      )
+      await checkedCosign({ ...draft, identities, trust: trust ?? {} })
+      return
+    }
+    case 'cosign-certificate':
+      if ((draft.certificate ?? draft.chain) === undefined) return
+      await checkedCosign({ ...draft, ...(trust === undefined ? {} : { trust }) })
+  }
 }
 
 function resolveKey(reference: string, { kmsRegion, kmsEndpoints, kmsVault }: LoadOptions) {
