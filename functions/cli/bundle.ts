@@ -2,7 +2,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { type Deployment, formatDeployment } from '#functions/deployment.ts'
-import type { Attestor } from '#shared/signature/types.ts'
+import { draftOf, type PolicyAttestor } from '#shared/policy/types.ts'
+import type { AttestorDraft } from '#shared/signature/types.ts'
 import { packageRoot } from './package.ts'
 
 /** What is built: two Lambda functions and one Worker with both phases. */
@@ -54,6 +55,8 @@ const ATTESTATION_MODULES = ['./attestation-statement.ts', './attestation-payloa
 const REFERRER_MODULE = './attestation-referrer.ts'
 /** As `events.ts` imports it. */
 const SINKS_MODULE = './sinks/set.ts'
+/** As `policy/prepare.ts` and `engine/inquiry.ts` import them. */
+const UNRESOLVED_MODULES = ['./attestor-values.ts', './unresolved.ts']
 /** What esbuild calls the virtual module. */
 const DEPLOYMENT_MODULE = 'countersign:deployment'
 /** Where stubs stand for modules that a deployment never asks for. */
@@ -123,8 +126,11 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   if (!keyReferences(deployment).some(isAws)) unneeded.set(AWS_MODULE, 'attestors in KMS')
   if (keyReferences(deployment).every(isAws)) unneeded.set(VAULT_MODULE, 'Vault keys')
   if (!usesNotary(deployment)) unneeded.set(NOTARY_MODULE, 'notary attestors')
+  if (!deployment.policies.some(({ attestors }) => attestors.some(isUnresolved))) {
+    for (const each of UNRESOLVED_MODULES) unneeded.set(each, 'attestors with expressions')
+  }
   if (!looksUpRevocation(deployment)) unneeded.set(REVOCATION_MODULE, 'revocation')
-  if (!deployment.policies.some(({ attestors }) => attestors.some(usesSigstore))) {
+  if (!draftsIn(deployment).some(usesSigstore)) {
     for (const each of SIGSTORE_MODULES) unneeded.set(each, 'certificates, logs and timestamps')
   }
   if (!deployment.config.events?.sinks.length) unneeded.set(SINKS_MODULE, 'sinks of events')
@@ -165,7 +171,7 @@ function embed(deployment: Deployment): Plugin {
 }
 
 /** True for an attestor that is more than a key: one with certificates, or whose signatures somebody has to have witnessed. */
-function usesSigstore(attestor: Attestor): boolean {
+function usesSigstore(attestor: AttestorDraft): boolean {
   const { kind } = attestor
   return kind === 'cosign-key' ? attestor.trust !== undefined : kind !== 'notary'
 }
@@ -179,23 +185,30 @@ export function usesKms(deployment: Deployment): boolean {
 /** Of the two services that policies can name. */
 const isAws = (reference: string): boolean => reference.startsWith('awskms:')
 
-function keyReferences({ policies }: Deployment): string[] {
-  return policies.flatMap(({ attestors }) =>
-    attestors.flatMap((attestor) =>
-      attestor.kind === 'cosign-key' && 'kms' in attestor.key ? [attestor.key.kms] : [],
-    ),
+function keyReferences(deployment: Deployment): string[] {
+  return draftsIn(deployment).flatMap((attestor) =>
+    attestor.kind === 'cosign-key' && 'kms' in attestor.key ? [attestor.key.kms] : [],
   )
 }
 
 /** True when an attestor of any policy verifies Notary Project signatures. */
-function usesNotary({ policies }: Deployment): boolean {
-  return policies.some(({ attestors }) => attestors.some(({ kind }) => kind === 'notary'))
+function usesNotary(deployment: Deployment): boolean {
+  return draftsIn(deployment).some(({ kind }) => kind === 'notary')
 }
 
-function looksUpRevocation({ policies }: Deployment): boolean {
-  return policies.some(({ attestors }) =>
-    attestors.some((attestor) => attestor.kind === 'notary' && attestor.revocation !== undefined),
+function looksUpRevocation(deployment: Deployment): boolean {
+  return draftsIn(deployment).some(
+    (attestor) => attestor.kind === 'notary' && attestor.revocation !== undefined,
   )
+}
+
+/** Every attestor of every policy, without what only requests give some of them. */
+function draftsIn({ policies }: Deployment): AttestorDraft[] {
+  return policies.flatMap(({ attestors }) => attestors.map(draftOf))
+}
+
+function isUnresolved({ kind }: PolicyAttestor): boolean {
+  return kind === 'unresolved'
 }
 
 function measure({ outputs }: Metafile): Omit<BundleReport, 'name' | 'entry'> {

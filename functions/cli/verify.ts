@@ -5,6 +5,7 @@ import { loadTrust, type TrustStore } from '#functions/trust/store.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { parseReference } from '#shared/image/reference.ts'
 import type { LoadOptions } from '#shared/policy/load.ts'
+import type { PolicyAttestor } from '#shared/policy/types.ts'
 import type { KmsSettings } from '#shared/signature/kms-reference.ts'
 import { readDockerLogins } from './docker-config.ts'
 import { examineImage, type Findings, type NamedAttestor } from './examine.ts'
@@ -135,16 +136,31 @@ async function chosenAttestors(
   }
   const all = await attestorsOfPolicies(policy, settings)
   const chosen = all.filter(({ attestor }) => wanted === undefined || attestor.name === wanted)
-  if (chosen.length > 0) return chosen
+  if (chosen.length > 0) return chosen.map(resolvedOnly)
   const names = all.map(({ attestor }) => attestor.name).join(', ') || 'none'
   const found = wanted === undefined ? 'no attestor' : `no attestor ${wanted}, only ${names}`
   throw new AdmissionError('POLICY_INVALID', `${policy} has ${found}`)
 }
 
+/** What an expression gives depends on a request, and here is none: not to ask such an attestor would be to pass over it. */
+function resolvedOnly({ policy, attestor }: PolicysAttestor): NamedAttestor {
+  if (attestor.kind !== 'unresolved') return { policy, attestor }
+  const gives = [...new Set(attestor.expressions.map((each) => each.gives))].join(' and ')
+  throw new AdmissionError(
+    'POLICY_UNSUPPORTED',
+    `policy ${policy}: attestor ${attestor.name} has its ${gives} from an expression, which only a request to a cluster can evaluate; choose another one with --attestor, or give the signer with --key, --certificate or --certificate-identity`,
+  )
+}
+
+interface PolicysAttestor {
+  policy: string
+  attestor: PolicyAttestor
+}
+
 async function attestorsOfPolicies(
   where: string,
   { kms, policies: options }: Settings,
-): Promise<NamedAttestor[]> {
+): Promise<PolicysAttestor[]> {
   const { policies } = await loadPolicyFolder(where, {
     ...options,
     kmsEndpoints: kms.endpoints ?? [],
