@@ -62,12 +62,10 @@ function checksOf(
 ): AppliedCheck[] {
   const checks: AppliedCheck[] = []
   for (const image of images) {
-    for (const about of [{}, ...policy.attestations.map(({ name }) => ({ attestation: name }))]) {
-      for (const { name: attestor } of policy.attestors) {
-        const settled = ledger.settled({ policy, image, attestor, ...about })
-        if (settled === undefined) continue
-        checks.push({ image, attestor, ...about, ...sayOf(settled, inquiry) })
-      }
+    for (const { asked, settled } of ledger.learned(policy, image)) {
+      const { attestor, attestation } = asked
+      const about = { image, attestor, ...(attestation && { attestation }) }
+      checks.push({ ...about, ...sayOf(settled, inquiry) })
     }
   }
   return checks
@@ -77,6 +75,7 @@ function checksOf(
 function sayOf(settled: Settled, inquiry: Inquiry): Pick<AppliedCheck, 'status' | 'from'> {
   const { status } = settled
   if (status === 'sealed') return { status: 'verified', from: 'sealed' }
+  if (status === 'unusable') return { status: 'inconclusive', from: 'live' }
   if (status === 'uncovered') return { status: 'inconclusive', from: 'sealed' }
   return { status, from: inquiry.isRemembered(settled) ? 'cached' : 'live' }
 }

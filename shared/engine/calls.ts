@@ -1,9 +1,10 @@
 import type { HostAnswer, HostCall } from '../cel/types.ts'
 import type { AdmissionError } from '../errors.ts'
-import type { JsonValue } from '../json.ts'
+import { type JsonValue, stringifyJson } from '../json.ts'
 import { MAX_HOST_CALLS } from '../limits.ts'
 import type { FactSet } from '../outcome/facts.ts'
-import type { CompiledPolicy } from '../policy/types.ts'
+import { TAG_CALL } from '../policy/images.ts'
+import { type CompiledPolicy, draftOf, type PolicyAttestor } from '../policy/types.ts'
 import type {
   Attestation,
   AttestationVerification,
@@ -22,21 +23,43 @@ export type Settled =
   | AttestationVerification
   | { status: 'sealed'; blob?: AttestedBlob }
   | { status: 'uncovered' }
+  /** What expressions gave the attestor is no key, no certificate: nobody can be asked with it. */
+  | { status: 'unusable'; error: AdmissionError }
+
+/** Texts that expressions gave an attestor in this request, and what they are known by. */
+export interface Material {
+  texts: readonly string[]
+  /** SHA-256 hex of the list in JSON, in which no two lists are the same. */
+  hash: string
+}
 
 /** What an attestor is asked about: the signature of an image, or an attestation of the policy, by its name. */
 export interface Asked {
   policy: CompiledPolicy
   image: string
   attestor: string
+  /** Exactly for an attestor with expressions. */
+  material?: Material
   attestation?: string
 }
 
-/** One thing to find out: what an attestor signed or attested, what is in a sealed blob, or the data of an image. */
+/** Whom a call is about: an attestor by its name, and what it is in this request where expressions say so. */
+type Who = Pick<Asked, 'attestor' | 'material'>
+type About = Omit<Asked, keyof Who>
+
+/** One thing to find out: what an attestor signed or attested, what is in a sealed blob, the data of an image, whether its tag is its digest, what surrounds the request, or what texts are known by. */
 export type Question =
   | ({ kind: 'signature' } & Asked)
   | ({ kind: 'attestation'; attestation: string } & Asked)
   | ({ kind: 'payload'; attestation: string; blob: AttestedBlob } & Asked)
   | { kind: 'data'; policy: CompiledPolicy; image: string }
+  | { kind: 'tag'; policy: CompiledPolicy; image: string }
+  | { kind: 'context'; policy: CompiledPolicy; call: HostCall }
+  | { kind: 'material'; texts: readonly string[] }
+
+type ContextQuestion = Question & { kind: 'context' }
+
+export type TaggedImage = Pick<Question & { kind: 'tag' }, 'policy' | 'image'>
 
 /** Whether signatures that could not be checked are left out of a count, or counted as if they were good. */
 export type Bound = 'low' | 'high'
@@ -47,7 +70,7 @@ export interface Pass {
   /** Collects what could not be told and was left out of, or counted in, an answer. */
   seen: Inconclusive[]
   /** Attestors asked so far, by image and attestation, in their order: only what they attest may be extracted. */
-  asked: Map<string, Set<string>>
+  asked: Map<string, Map<string, Who>>
 }
 
 /** How a ledger answers what is not known yet. */
@@ -61,6 +84,11 @@ export class CallLedger {
   readonly #settled = new Map<string, Settled>()
   readonly #payloads = new Map<string, JsonValue | AdmissionError>()
   readonly #data = new Map<string, JsonValue | AdmissionError>()
+  readonly #tags = new Map<string, boolean | AdmissionError>()
+  /** By the texts in JSON. */
+  readonly #materials = new Map<string, Material>()
+  /** Those of each attestor that was asked, by the hash. */
+  readonly #resolved = new Map<string, Map<string, Material>>()
   readonly #pending = new Map<string, Question>()
   readonly #attempted = new Set<string>()
   readonly #verified = new Set<string>()
@@ -80,7 +108,11 @@ export class CallLedger {
     return questions
   }
 
-  settle(asked: Asked, result: Verification | AttestationVerification): void {
+  settleMaterial(texts: readonly string[], hash: string): void {
+    this.#materials.set(JSON.stringify(texts), { texts, hash })
+  }
+
+  settle(asked: Asked, result: Exclude<Settled, { status: 'sealed' | 'uncovered' }>): void {
     this.#settled.set(keyOf(asked), result)
   }
 
@@ -92,9 +124,35 @@ export class CallLedger {
     this.#data.set(dataKey(question.policy, question.image), result)
   }
 
-  /** What was learned of one attestor, or undefined when nobody asked. */
-  settled(asked: Asked): Settled | undefined {
-    return this.#settled.get(keyOf(asked))
+  settleContext({ policy, call }: ContextQuestion, result: JsonValue | AdmissionError): void {
+    this.#data.set(contextKey(policy, call), result)
+  }
+
+  settleTag({ policy, image }: TaggedImage, result: boolean | AdmissionError): void {
+    this.#tags.set(tagKey(policy, image), result)
+  }
+
+  /** Where it is known from that the tag of an image means its digest; undefined where it is not known, or not so. */
+  tag({ policy, image }: TaggedImage): 'sealed' | 'live' | undefined {
+    if (this.#facts.has(policy.hash, TAG_CALL, image, '')) return 'sealed'
+    return this.#tags.get(tagKey(policy, image)) === true ? 'live' : undefined
+  }
+
+  /** What was learned about an image for a policy: its signatures, then its attestations, by attestor. */
+  learned(policy: CompiledPolicy, image: string): { asked: Asked; settled: Settled }[] {
+    const who = policy.attestors.flatMap(({ name: attestor, kind }): Who[] => {
+      if (kind !== 'unresolved') return [{ attestor }]
+      const all = this.#resolved.get(attestorKey(policy, attestor))?.values() ?? []
+      return [...all].map((material) => ({ attestor, material }))
+    })
+    const abouts = [{}, ...policy.attestations.map(({ name }) => ({ attestation: name }))]
+    return abouts.flatMap((about) =>
+      who.flatMap((each) => {
+        const asked: Asked = { policy, image, ...each, ...about }
+        const settled = this.#settled.get(keyOf(asked))
+        return settled === undefined ? [] : [{ asked, settled }]
+      }),
+    )
   }
 
   /** Whether any policy of this request tried to verify this exact image string, and whether one succeeded. */
@@ -109,6 +167,7 @@ export class CallLedger {
    * another attestor's is good; the pass collects what such an answer rests on.
    */
   answer(policy: CompiledPolicy, call: HostCall, pass: Pass): HostAnswer {
+    if (!ABOUT_IMAGES.has(call.name)) return this.#context({ kind: 'context', policy, call })
     const [image, second, third] = call.args
     if (typeof image !== 'string') return failure(`${call.name}: the image is not a string`)
     switch (call.name) {
@@ -120,6 +179,8 @@ export class CallLedger {
         return this.#payload(policy, image, second, pass)
       case 'getImageData':
         return this.#imageData(policy, image)
+      case TAG_CALL:
+        return this.#tag({ kind: 'tag', policy, image })
       default:
         return failure(`${call.name}: no such host function`)
     }
@@ -134,8 +195,10 @@ export class CallLedger {
   ): HostAnswer {
     const attestation = attestationOf(policy, name)
     if (attestation === undefined) return failure(`attestation not found in policy: ${name}`)
-    const isNotary = (each: JsonValue) =>
-      policy.attestors.some(({ kind, name: known }) => kind === 'notary' && known === each)
+    const isNotary = (each: JsonValue) => {
+      const found = attestorOf(policy, each)
+      return found !== undefined && draftOf(found.known).kind === 'notary'
+    }
     if ('intoto' in attestation && Array.isArray(attestors) && attestors.some(isNotary)) {
       return failure('notary verifier only supports oci 1.1 referrers as attestations')
     }
@@ -143,28 +206,41 @@ export class CallLedger {
     return this.#countFor('verifyAttestationSignatures', about, attestors, pass)
   }
 
-  #countFor(
-    name: string,
-    about: Omit<Asked, 'attestor'>,
-    attestors: JsonValue | undefined,
-    pass: Pass,
-  ): HostAnswer {
+  #countFor(name: string, about: About, attestors: JsonValue | undefined, pass: Pass): HostAnswer {
     const { policy, image, attestation } = about
-    const names = attestorsOf(policy, attestors)
-    if (names === undefined) return failure(`${name}: the attestors are not a list of attestors`)
-    if (attestation !== undefined) noteAsked(pass, image, attestation, names)
-    const found = names.map((attestor) => this.#lookUp({ ...about, attestor }))
+    const named = attestorsOf(policy, attestors)
+    if (named === undefined) return failure(`${name}: the attestors are not a list of attestors`)
+    const known = named.map((each) => this.#identify(policy, each))
+    const who = known.filter((each) => typeof each === 'object')
+    if (attestation !== undefined) noteAsked(pass, image, attestation, who)
+    const found = known.map((each) =>
+      typeof each === 'object' ? this.#lookUp({ ...about, ...each }) : each,
+    )
     if (found.includes('too many')) return TOO_MANY
     if (found.includes('pending')) return { kind: 'pending' }
     this.#record(image, found)
+    const unusable = unusableOf(who, found)
+    if (unusable !== undefined) return unusable
     const count = found.filter(isGood).length
     const isLenient = policy.moreNeverHurts
     if (found.some(isUncovered) && !isLenient) return failure(uncovered(image))
-    const unknown = unknownOf(about, names, found)
+    const unknown = unknownOf(about, who, found)
     if (unknown.length === 0) return { kind: 'value', value: count }
     if (count === 0 || !isLenient) return failure(`could not verify ${describe(unknown)}`)
     pass.seen.push(...unknown)
     return { kind: 'value', value: pass.bound === 'low' ? count : count + unknown.length }
+  }
+
+  /** What texts are known by takes a moment to find out. */
+  #identify(policy: CompiledPolicy, { attestor, texts }: Named): Who | 'pending' | 'too many' {
+    if (texts === undefined) return { attestor }
+    const json = JSON.stringify(texts)
+    const material = this.#materials.get(json)
+    if (material === undefined) return this.#ask(`material|${json}`, { kind: 'material', texts })
+    const key = attestorKey(policy, attestor)
+    const all = this.#resolved.get(key) ?? new Map()
+    this.#resolved.set(key, all.set(material.hash, material))
+    return { attestor, material }
   }
 
   #lookUp(asked: Asked): Found {
@@ -185,9 +261,10 @@ export class CallLedger {
     )
   }
 
-  #sealed({ policy, image, attestor, attestation }: Asked): Settled | undefined {
+  #sealed({ policy, image, attestor, attestation, material }: Asked): Settled | undefined {
     const name = attestation === undefined ? 'verifyImageSignatures' : 'verifyAttestationSignatures'
-    const fact = this.#facts.find(policy.hash, name, image, attestor, attestation)
+    const { hash } = material ?? {}
+    const fact = this.#facts.find(policy.hash, name, image, attestor, attestation, hash)
     if (fact === undefined) return this.#options.sealedOnly ? { status: 'uncovered' } : undefined
     return { status: 'sealed', ...(fact.payload === undefined ? {} : { blob: fact.payload }) }
   }
@@ -205,16 +282,18 @@ export class CallLedger {
     const attestation = attestationOf(policy, name)
     if (attestation === undefined) return failure(`attestation not found in policy: ${name}`)
     const about = { policy, image, attestation: attestation.name }
-    const names = [...(pass.asked.get(passKey(image, attestation.name)) ?? [])]
-    const found = names.map((attestor) => this.#lookUp({ ...about, attestor }))
+    const asked = [...(pass.asked.get(passKey(image, attestation.name))?.values() ?? [])]
+    const found = asked.map((who) => this.#lookUp({ ...about, ...who }))
     if (found.includes('too many')) return TOO_MANY
     if (found.includes('pending')) return { kind: 'pending' }
-    const unknown = [...unknownOf(about, names, found), ...pass.seen]
+    const unusable = unusableOf(asked, found)
+    if (unusable !== undefined) return unusable
+    const unknown = [...unknownOf(about, asked, found), ...pass.seen]
     if (unknown.length > 0) return failure(`could not verify ${describe(unknown)}`)
     const first = found.findIndex(isGood)
-    const [attestor, good] = [names[first], found[first]]
-    if (attestor === undefined || typeof good !== 'object') return unverified(attestation)
-    return this.#payloadOf({ ...about, attestor }, good, attestation)
+    const [who, good] = [asked[first], found[first]]
+    if (who === undefined || typeof good !== 'object') return unverified(attestation)
+    return this.#payloadOf({ ...about, ...who }, good, attestation)
   }
 
   #payloadOf(
@@ -248,6 +327,31 @@ export class CallLedger {
     return asked === 'pending' ? { kind: 'pending' } : TOO_MANY
   }
 
+  /** Once for one policy's namespace, so that time, chance and the cluster are the same for all that is evaluated. Never sealed. */
+  #context(question: ContextQuestion): HostAnswer {
+    const { policy, call } = question
+    const key = contextKey(policy, call)
+    const known = this.#data.get(key)
+    if (known instanceof Error) return failure(`${call.name}: ${known.message}`)
+    if (known !== undefined) return { kind: 'value', value: known }
+    return this.#ask(key, question) === 'pending' ? { kind: 'pending' } : TOO_MANY
+  }
+
+  /** Whether an image is still exempt by its tag (`policy/exemption.ts`). Not to know it is an error, which is neither. */
+  #tag(question: Question & { kind: 'tag' }): HostAnswer {
+    const { policy, image } = question
+    const key = tagKey(policy, image)
+    const known = this.tag(question) !== undefined || this.#tags.get(key)
+    if (typeof known === 'boolean') return { kind: 'value', value: known }
+    if (known !== undefined) {
+      return failure(
+        `could not tell whether image ${image} is what its tag means: ${known.message}`,
+      )
+    }
+    if (this.#options.sealedOnly) return failure(uncovered(image))
+    return this.#ask(key, question) === 'pending' ? { kind: 'pending' } : TOO_MANY
+  }
+
   /** Beyond the bound nothing is asked any more: the same call gets the same answer in every round. */
   #ask(key: string, question: Question): 'pending' | 'too many' {
     if (this.#pending.has(key)) return 'pending'
@@ -275,13 +379,26 @@ export function uncovered(image: string): string {
   return `image ${image} is not covered by the sealed outcomes of the mutate phase`
 }
 
+/** Host calls whose first argument is an image. All others are about what surrounds the request. */
+const ABOUT_IMAGES: ReadonlySet<string> = new Set([
+  'verifyImageSignatures',
+  'verifyAttestationSignatures',
+  'extractPayload',
+  'getImageData',
+  TAG_CALL,
+])
+
 type Found = Settled | 'pending' | 'too many'
 
 const TOO_MANY = failure(`more than ${MAX_HOST_CALLS} checks of images for one request`)
 
-function noteAsked(pass: Pass, image: string, attestation: string, names: readonly string[]) {
+function noteAsked(pass: Pass, image: string, attestation: string, who: readonly Who[]) {
   const key = passKey(image, attestation)
-  pass.asked.set(key, new Set([...(pass.asked.get(key) ?? []), ...names]))
+  const all = pass.asked.get(key) ?? new Map<string, Who>()
+  for (const each of who) {
+    all.set(JSON.stringify([each.attestor, each.material?.hash ?? null]), each)
+  }
+  pass.asked.set(key, all)
 }
 
 /** Upstream's words; of a referrer it would give one that nobody verified instead. */
@@ -301,25 +418,52 @@ function isUncovered(found: Found): boolean {
   return typeof found === 'object' && found.status === 'uncovered'
 }
 
+/** A policy whose attestor is none cannot say anything: that is no signature too few. */
+function unusableOf(who: readonly Who[], found: readonly Found[]): HostAnswer | undefined {
+  for (const [index, settled] of found.entries()) {
+    if (typeof settled !== 'object' || settled.status !== 'unusable') continue
+    return failure(`attestor ${who[index]?.attestor} cannot be used: ${settled.error.message}`)
+  }
+  return undefined
+}
+
 function unknownOf(
-  { image, attestation }: Omit<Asked, 'attestor'>,
-  names: readonly string[],
+  { image, attestation }: About,
+  who: readonly Who[],
   found: readonly Found[],
 ): Inconclusive[] {
   return found.flatMap((settled, index) => {
     if (typeof settled !== 'object' || settled.status !== 'inconclusive') return []
-    const attestor = names[index] ?? ''
+    const attestor = who[index]?.attestor ?? ''
     return [unread({ image, attestor, ...(attestation && { attestation }) }, settled.error)]
   })
 }
 
-function attestorsOf(policy: CompiledPolicy, list: JsonValue | undefined): string[] | undefined {
+/** An attestor as a call names it: by its name, with its texts where it has expressions. */
+interface Named {
+  attestor: string
+  texts?: readonly string[]
+}
+
+function attestorsOf(policy: CompiledPolicy, list: JsonValue | undefined): Named[] | undefined {
   if (!Array.isArray(list)) return undefined
-  const names = list.filter(
-    (name): name is string =>
-      typeof name === 'string' && policy.attestors.some((attestor) => attestor.name === name),
-  )
-  return names.length === list.length ? names : undefined
+  const named = list.flatMap((each) => attestorOf(policy, each)?.named ?? [])
+  return named.length === list.length ? named : undefined
+}
+
+/** `name`, or `[name, text, …]` exactly for one with expressions. */
+function attestorOf(
+  { attestors }: CompiledPolicy,
+  each: JsonValue,
+): { known: PolicyAttestor; named: Named } | undefined {
+  const [attestor, ...texts] = Array.isArray(each) ? each : [each]
+  const known = attestors.find(({ name }) => name === attestor)
+  const strings = texts.filter((text) => typeof text === 'string')
+  const wanted = known?.kind === 'unresolved' ? known.expressions.length : undefined
+  if (known === undefined || Array.isArray(each) !== (wanted !== undefined)) return undefined
+  const named = { attestor: known.name }
+  if (wanted === undefined) return { known, named }
+  return strings.length === wanted ? { known, named: { ...named, texts: strings } } : undefined
 }
 
 function attestationOf(
@@ -329,8 +473,13 @@ function attestationOf(
   return attestations.find((attestation) => attestation.name === name)
 }
 
-function keyOf({ policy, image, attestor, attestation }: Asked): string {
-  return JSON.stringify([policy.hash, image, attestor, attestation ?? null])
+function keyOf({ policy, image, attestor, attestation, material }: Asked): string {
+  const whose = material === undefined ? attestor : [attestor, material.hash]
+  return JSON.stringify([policy.hash, image, whose, attestation ?? null])
+}
+
+function attestorKey({ hash }: CompiledPolicy, attestor: string): string {
+  return JSON.stringify([hash, attestor])
 }
 
 function passKey(image: string, attestation: string): string {
@@ -340,6 +489,14 @@ function passKey(image: string, attestation: string): string {
 /** What one policy reads with its login is not for a policy with another. */
 function dataKey({ credentials }: CompiledPolicy, image: string): string {
   return JSON.stringify(['data', credentials ?? null, image])
+}
+
+function contextKey({ namespace }: CompiledPolicy, { name, args }: HostCall): string {
+  return stringifyJson(['context', namespace ?? null, name, [...args]])
+}
+
+function tagKey({ credentials }: CompiledPolicy, image: string): string {
+  return JSON.stringify(['tag', credentials ?? null, image])
 }
 
 function failure(message: string): HostAnswer {

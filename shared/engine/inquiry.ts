@@ -1,6 +1,10 @@
+import type { Cache } from '../cache.ts'
+import type { ContextSession } from '../cluster/session.ts'
+import type { ContextPorts } from '../cluster/types.ts'
 import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { parseReference } from '../image/reference.ts'
 import type { JsonValue } from '../json.ts'
+import type { NamespaceState } from '../policy/subject.ts'
 import type { CompiledPolicy } from '../policy/types.ts'
 import type { RegistryClient, RegistrySession, ResolvedImage } from '../registry/types.ts'
 import type {
@@ -10,7 +14,7 @@ import type {
   Verification,
   Verifier,
 } from '../signature/types.ts'
-import type { Asked, CallLedger, Question } from './calls.ts'
+import type { Asked, CallLedger, Question, Settled, TaggedImage } from './calls.ts'
 import { readPayload } from './payload.ts'
 
 /** The parts that talk to the outside. Loaded when the first question needs them: a covering seal needs neither. */
@@ -24,6 +28,11 @@ export interface InquiryOptions {
   cluster: string
   signal: AbortSignal
   live: () => Promise<Live>
+  /** Attestors of earlier requests that expressions made. */
+  resolved: Cache<Attestor>
+  context: () => Promise<ContextPorts>
+  /** Epoch milliseconds. */
+  now: () => number
 }
 
 /**
@@ -38,17 +47,19 @@ export class Inquiry {
   readonly #found = new Map<string, Promise<Verification | AttestationVerification>>()
   readonly #remembered = new Set<unknown>()
   #cacheHits = 0
+  #context: ContextSession | undefined
 
   constructor(options: InquiryOptions) {
     this.#options = options
   }
 
   /** Outside calls of this request so far, for its record. */
-  get calls(): { registry: number; kms: number; cacheHits: number } {
+  get calls(): Readonly<Record<string, number>> {
     return {
       registry: this.#session?.calls ?? 0,
       kms: (this.#verifier?.kmsCalls ?? 0) - this.#kmsCallsBefore,
       cacheHits: this.#cacheHits,
+      ...this.#context?.calls,
     }
   }
 
@@ -71,6 +82,14 @@ export class Inquiry {
             return ledger.settleData(question, await this.#data(question))
           case 'payload':
             return ledger.settlePayload(question, await this.#payload(question))
+          case 'context':
+            return ledger.settleContext(question, await this.#answer(question))
+          case 'tag':
+            return ledger.settleTag(question, await this.#tag(question))
+          case 'material': {
+            const { hashOfTexts } = await import('./unresolved.ts')
+            return ledger.settleMaterial(question.texts, await hashOfTexts(question.texts))
+          }
           default:
             return ledger.settle(question, await this.#verify(question))
         }
@@ -79,10 +98,16 @@ export class Inquiry {
   }
 
   /** What policies of one scope ask alike is found out once. */
-  async #verify(asked: Asked): Promise<Verification | AttestationVerification> {
+  async #verify(asked: Asked): Promise<Exclude<Settled, { status: 'sealed' | 'uncovered' }>> {
     const { policy, image } = asked
+    let attestor: Attestor
     try {
-      const { attestor, attestation } = whoseOf(asked)
+      attestor = await this.#attestorOf(asked)
+    } catch (thrown) {
+      return { status: 'unusable', error: toAdmissionError(thrown, 'reading an attestor') }
+    }
+    try {
+      const attestation = attestationOf(asked)
       const wanted = attestation && { ...attestation, name: '' }
       const id = JSON.stringify([this.#scopeOf(policy), image, attestor.hash, wanted ?? null])
       const found = this.#found.get(id) ?? this.#verifyOnce(policy, image, attestor, attestation)
@@ -125,7 +150,8 @@ export class Inquiry {
   async #payload(question: Question & { kind: 'payload' }): Promise<JsonValue | AdmissionError> {
     const { policy, image, blob } = question
     try {
-      const { attestor, attestation } = whoseOf(question)
+      const attestor = await this.#attestorOf(question)
+      const attestation = attestationOf(question)
       if (attestation === undefined) throw new TypeError('no attestation')
       const { verifier } = await this.#live()
       const reference = parseReference(image)
@@ -153,6 +179,55 @@ export class Inquiry {
     }
   }
 
+  async #answer({
+    policy,
+    call,
+  }: Question & { kind: 'context' }): Promise<JsonValue | AdmissionError> {
+    try {
+      return await (await this.#surroundings()).answer(call, policy.namespace)
+    } catch (thrown) {
+      return toAdmissionError(thrown, call.name)
+    }
+  }
+
+  /** A namespace of the cluster, for policies that read it. */
+  async namespace(name: string): Promise<NamespaceState> {
+    try {
+      const object = await (await this.#surroundings()).namespace(name)
+      return { status: 'known', object }
+    } catch (thrown) {
+      const { message } = toAdmissionError(thrown, 'reading the namespace')
+      return {
+        status: 'unknown',
+        message: `namespace ${JSON.stringify(name)} is not known: ${message}`,
+      }
+    }
+  }
+
+  async #surroundings(): Promise<ContextSession> {
+    const { context, cluster, signal, now } = this.#options
+    const [{ ContextSession }, ports] = await Promise.all([
+      import('../cluster/session.ts'),
+      context(),
+    ])
+    this.#context ??= new ContextSession({ ports, cluster, signal, now })
+    return this.#context
+  }
+
+  async #tag(question: TaggedImage): Promise<boolean | AdmissionError> {
+    const { isTagOf } = await import('./tags.ts')
+    return isTagOf(question, this)
+  }
+
+  async #attestorOf({ policy, attestor: name, material }: Asked): Promise<Attestor> {
+    const known = policy.attestors.find((attestor) => attestor.name === name)
+    if (known === undefined) throw new TypeError(`policy ${policy.name} has no attestor ${name}`)
+    if (known.kind !== 'unresolved') return known
+    if (material === undefined) throw new TypeError(`attestor ${name} without its texts`)
+    const { resolved } = await import('./unresolved.ts')
+    return resolved(policy, known, material, this.#options.resolved)
+  }
+
   async #live(): Promise<Live> {
     const live = await this.#options.live()
     if (this.#verifier === undefined) {
@@ -178,15 +253,9 @@ export class Inquiry {
   }
 }
 
-/** The attestor and the attestation that a question names. */
-function whoseOf({ policy, ...asked }: Asked): {
-  attestor: Attestor
-  attestation: Attestation | undefined
-} {
-  const attestor = policy.attestors.find(({ name }) => name === asked.attestor)
-  const attestation = policy.attestations.find(({ name }) => name === asked.attestation)
-  if (attestor !== undefined && asked.attestation === attestation?.name) {
-    return { attestor, attestation }
-  }
-  throw new TypeError(`policy ${policy.name} has no such attestor or attestation`)
+/** The attestation that a question names, if it names one. */
+function attestationOf({ policy, attestation: name }: Asked): Attestation | undefined {
+  const attestation = policy.attestations.find((each) => each.name === name)
+  if (name === attestation?.name) return attestation
+  throw new TypeError(`policy ${policy.name} has no attestation ${name}`)
 }

@@ -21,7 +21,7 @@ import type { CompiledPolicy, PolicyKind } from './types.ts'
 const NO_HTTP = new Map([
   [
     'http',
-    'Forbidden: http.* is not allowed in namespaced policies; set --allowHTTPInNamespacedPolicies to enable (httpInNamespacedPolicies: true in the config)',
+    'Forbidden: http.* is not allowed in namespaced policies; set --allowHTTPInNamespacedPolicies to enable (http.namespacedPolicies: true in the config)',
   ],
 ])
 
@@ -82,8 +82,13 @@ function compileOptionsFor(
   kind: PolicyKind,
   { httpInNamespacedPolicies = false }: LoadOptions,
 ): CompileOptions {
-  const isRestricted = kind !== 'ImageValidatingPolicy' && !httpInNamespacedPolicies
-  return { isJson: isJsonMode(value), ...(isRestricted ? { forbidden: NO_HTTP } : {}) }
+  const isNamespaced = kind !== 'ImageValidatingPolicy'
+  const isRestricted = isNamespaced && !httpInNamespacedPolicies
+  return {
+    isJson: isJsonMode(value),
+    isNamespaced,
+    ...(isRestricted ? { forbidden: NO_HTTP } : {}),
+  }
 }
 
 /** What annotations say for all attestors. */

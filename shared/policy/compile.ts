@@ -10,12 +10,13 @@ import {
   fileEnvironment,
   filePolicyEnvironment,
   policyEnvironment,
+  REFUSED_CALLS,
   referenceEnvironment,
   requestEnvironment,
   UNSUPPORTED_NAMES,
 } from './environment.ts'
 import { type ExpressionRole, expressionsOf, type SourceExpression } from './expressions.ts'
-import { planOptions, runtimeFor } from './prepare.ts'
+import { NAMESPACE_NEED, planOptions, runtimeFor } from './prepare.ts'
 import { Reads } from './reads.ts'
 import { type Faults, formatPath, isRecord, own, type Path } from './shape.ts'
 import type { PolicyFault } from './types.ts'
@@ -45,7 +46,7 @@ export async function compileExpressions(
   options: CompileOptions = {},
 ): Promise<Map<string, CheckedExpression>> {
   const checked = new Map<string, CheckedExpression>()
-  const environments = new Environments(options.isJson ?? false)
+  const environments = new Environments(options)
   const attestors = namesOf(spec, 'attestors')
   const attestations = namesOf(spec, 'attestations')
   const reads = new Reads(['attestors'])
@@ -70,6 +71,9 @@ export async function compileExpressions(
     for (const fault of undeclared) {
       faults.report({ code: 'CEL_CHECK', path: expression.path, ...fault })
     }
+    for (const fault of refusedIn(found.ast)) {
+      faults.report({ code: 'POLICY_UNSUPPORTED', path: expression.path, ...fault })
+    }
     checked.set(formatPath(expression.path), found)
   }
   return checked
@@ -83,6 +87,8 @@ const CIRCULAR =
 export interface CompileOptions {
   /** Evaluation mode JSON: the policy is about files. */
   isJson?: boolean
+  /** A namespaced policy. */
+  isNamespaced?: boolean
   /** Variables that the expressions must not use, and why. */
   forbidden?: ReadonlyMap<string, string>
 }
@@ -109,12 +115,12 @@ function addForbidden(
 
 /** The environments of one policy; that of the variables grows with every variable. */
 class Environments {
-  readonly #isJson: boolean
+  readonly #options: CompileOptions
   readonly #variables = new Map<string, TypeName>()
   #policy: Environment | undefined
 
-  constructor(isJson: boolean) {
-    this.#isJson = isJson
+  constructor(options: CompileOptions) {
+    this.#options = options
   }
 
   add(variable: string, type: TypeName): void {
@@ -125,9 +131,9 @@ class Environments {
   for(role: ExpressionRole): Environment {
     if (role === 'imageReference') return referenceEnvironment()
     const isEarly = role === 'matchCondition' || role === 'image'
-    if (this.#isJson) return isEarly ? fileEnvironment() : filePolicyEnvironment()
+    if (this.#options.isJson) return isEarly ? fileEnvironment() : filePolicyEnvironment()
     if (isEarly) return requestEnvironment()
-    this.#policy ??= policyEnvironment(this.#variables)
+    this.#policy ??= policyEnvironment(this.#variables, this.#options.isNamespaced)
     return this.#policy
   }
 }
@@ -146,8 +152,30 @@ async function compileOne(
   }
   const { checked } = result
   const planned = plan(checked, planOptions(await runtimeFor([checked])))
-  if (planned.ok) return checked
+  if (planned.ok) return withNamespaceNeed(checked)
   return faults.add(path, planned.message, 'CEL_PROGRAM')
+}
+
+/** Whoever runs it has to look the namespace up before. */
+function withNamespaceNeed(checked: CheckedExpression): CheckedExpression {
+  let isRead = false
+  walk(checked.ast, (node) => {
+    if (node.k === 'ident' && node.name === 'namespaceObject') isRead = true
+  })
+  return isRead ? { ...checked, needs: [...checked.needs, NAMESPACE_NEED] } : checked
+}
+
+/** Every call that is declared only to be refused with its reason. */
+function refusedIn(ast: Node): { message: string; offset: number }[] {
+  const found: { message: string; offset: number }[] = []
+  walk(ast, (node) => {
+    if (node.k !== 'call') return
+    for (const [start, message] of REFUSED_CALLS) {
+      const isIt = node.overloads?.some((id) => id.startsWith(start)) ?? false
+      if (isIt) found.push({ message, offset: node.pos[0] })
+    }
+  })
+  return found
 }
 
 const CODES: Readonly<Record<Issue['phase'], PolicyFault['code']>> = {

@@ -1,4 +1,5 @@
 import type { Node } from '../cel/ast.ts'
+import type { Activation } from '../cel/frame.ts'
 import type { Library } from '../cel/implementation.ts'
 import { type PlanOptions, plan } from '../cel/plan.ts'
 import type { Program } from '../cel/program.ts'
@@ -7,9 +8,11 @@ import { standardLibrary } from '../cel/standard-library.ts'
 import { childrenOf } from '../cel/tree.ts'
 import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
 import { AdmissionError } from '../errors.ts'
+import type { attestorValues } from './attestor-values.ts'
+import type { Exceptions, prepareExceptions } from './exemption.ts'
 import { compileGlob, type Glob } from './glob.ts'
 import { AttestorValue, IMAGE_LIBRARY } from './image-library.ts'
-import type { CompiledPolicy } from './types.ts'
+import type { CompiledPolicy, PolicyAttestor, UnresolvedAttestor } from './types.ts'
 
 /** A policy whose expressions are planned: made once per isolate, used by any number of requests at the same time. */
 export interface PreparedPolicy {
@@ -25,22 +28,38 @@ export interface PreparedPolicy {
     messageProgram: Program | undefined
   }[]
   readonly auditAnnotations: readonly { key: string; program: Program }[]
-  /** The CEL variable `attestors`. */
-  readonly attestors: Readonly<Record<string, AttestorValue>>
+  /** The CEL variable `attestors` of one evaluation, whose activation is asked for only when an expression of one is evaluated. */
+  readonly attestors: (activation: () => Activation) => Readonly<Record<string, AttestorValue>>
   /** The CEL variable `attestations`: each name stands for itself. */
   readonly attestations: Readonly<Record<string, string>>
+  /** Who reads `namespaceObject`: already the conditions, something later, or nobody. */
+  readonly readsNamespace?: 'match' | 'evaluation'
+  /** Absent where no exception refers to the policy. */
+  readonly exceptions?: Exceptions
 }
+
+/** Among the needs of an expression: it reads the variable `namespaceObject`, which has to be looked up before. */
+export const NAMESPACE_NEED = 'namespaceObject'
 
 /** The parts of the CEL runtime that only some policies use, each loaded when the first such policy comes along. */
 export interface Runtime {
   regex?: RegexEngine
   /** Implementations beyond `standardLibrary`, and all of that. */
   library?: Library
+  prepareExceptions?: typeof prepareExceptions
+  attestorValues?: typeof attestorValues
 }
 
 /** The runtime a policy needs beside what is always there. */
-export function loadRuntime(policy: CompiledPolicy): Promise<Runtime> {
-  return runtimeFor(everyExpression(policy))
+export async function loadRuntime(policy: CompiledPolicy): Promise<Runtime> {
+  const runtime = await runtimeFor(everyExpression(policy))
+  if (policy.attestors.some(isUnresolved)) {
+    const { attestorValues } = await import('./attestor-values.ts')
+    runtime.attestorValues = attestorValues
+  }
+  if (policy.exceptions.length === 0) return runtime
+  const { prepareExceptions } = await import('./exemption.ts')
+  return { ...runtime, prepareExceptions }
 }
 
 /** The runtime some expressions need beside what is always there. */
@@ -63,7 +82,10 @@ async function libraryFor(expressions: readonly CheckedExpression[]): Promise<Li
     import('../cel/kyverno-library.ts'),
     import('../cel/library/kyverno.ts'),
   ])
-  return { ...kyvernoLibrary, ...kyvernoFunctions }
+  const kyverno = { ...kyvernoLibrary, ...kyvernoFunctions }
+  if (isEnough({ ...kyverno, ...IMAGE_LIBRARY })) return kyverno
+  const { kyvernoHostFunctions } = await import('../cel/library/kyverno-host.ts')
+  return { ...kyverno, ...kyvernoHostFunctions }
 }
 
 /**
@@ -112,9 +134,52 @@ export function preparePolicy(policy: CompiledPolicy, runtime: Runtime = {}): Pr
       key,
       program: program(valueExpression),
     })),
-    attestors: byName(policy.attestors, (name) => new AttestorValue(name)),
+    attestors: attestorsOf(policy, program, runtime),
     attestations: byName(policy.attestations, (name) => name),
+    ...readsNamespace(policy),
+    ...exceptionsOf(policy, program, runtime),
   }
+}
+
+function attestorsOf(
+  { name, attestors }: CompiledPolicy,
+  program: (expression: CheckedExpression) => Program,
+  { attestorValues }: Runtime,
+): PreparedPolicy['attestors'] {
+  const all = byName(attestors, (each) => new AttestorValue(each))
+  const planned = attestors.filter(isUnresolved).map((attestor) => ({
+    name: attestor.name,
+    texts: attestor.expressions.map(({ gives, expression }) => {
+      return { gives, program: program(expression) }
+    }),
+  }))
+  if (planned.length === 0) return () => all
+  if (attestorValues === undefined) {
+    throw new TypeError(`policy ${name} has attestors with expressions and no runtime for them`)
+  }
+  return (activation) => ({ ...all, ...attestorValues(planned, activation) })
+}
+
+function isUnresolved(attestor: PolicyAttestor): attestor is UnresolvedAttestor {
+  return attestor.kind === 'unresolved'
+}
+
+function readsNamespace(policy: CompiledPolicy): Pick<PreparedPolicy, 'readsNamespace'> {
+  const isRead = ({ needs }: CheckedExpression) => needs.includes(NAMESPACE_NEED)
+  const conditions = [policy, ...policy.exceptions].flatMap((each) => each.matchConditions)
+  if (conditions.some(({ expression }) => isRead(expression))) return { readsNamespace: 'match' }
+  return everyExpression(policy).some(isRead) ? { readsNamespace: 'evaluation' } : {}
+}
+
+/** A policy whose exceptions cannot be asked about must not run: it would deny, or admit, for the wrong reason. */
+function exceptionsOf(
+  policy: CompiledPolicy,
+  program: (expression: CheckedExpression) => Program,
+  { prepareExceptions }: Runtime,
+): Pick<PreparedPolicy, 'exceptions'> {
+  if (policy.exceptions.length === 0) return {}
+  if (prepareExceptions !== undefined) return { exceptions: prepareExceptions(policy, program) }
+  throw new TypeError(`policy ${policy.name} has exceptions and no runtime for them`)
 }
 
 const ALWAYS: Library = { ...standardLibrary, ...IMAGE_LIBRARY }
@@ -156,7 +221,11 @@ function everyExpression(policy: CompiledPolicy): CheckedExpression[] {
     ...policy.matchImageReferences.flatMap((r) => ('expression' in r ? [r.expression] : [])),
     ...policy.images.map((image) => image.expression),
     ...policy.variables.map((variable) => variable.expression),
+    ...policy.attestors.filter(isUnresolved).flatMap(({ expressions }) => {
+      return expressions.map(({ expression }) => expression)
+    }),
     ...policy.validations.flatMap((v) => [v.expression, v.messageExpression ?? []].flat()),
     ...policy.auditAnnotations.map((annotation) => annotation.valueExpression),
+    ...policy.exceptions.flatMap((e) => e.matchConditions.map((condition) => condition.expression)),
   ]
 }
