@@ -471,6 +471,63 @@ const EXCEPTIONS = {
   },
 } as const satisfies Schema
 
+const API = {
+  type: 'object',
+  description:
+    'Read-only access to the API server of this cluster, for policies that need labels of namespaces, namespaceObject or resource.*. Such policies are refused for a cluster without it.',
+  additionalProperties: false,
+  required: ['server', 'tokenEnv'],
+  properties: {
+    server: {
+      type: 'string',
+      description: 'Where the functions reach it. Redirects are not followed.',
+      pattern: '^https://([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\\[[0-9a-f:]+\\])(:[0-9]{1,5})?$',
+      patternErrorMessage: 'expected https://host[:port] without a path',
+    },
+    tokenEnv: {
+      ...ENV_NAME,
+      description:
+        'Variable with the token of a service account that may get and list what the policies read.',
+    },
+    caFile: {
+      type: 'string',
+      description:
+        "File with the PEM certificates of the cluster's own authority, relative to this one; it becomes part of the bundles. Workers trust public authorities only.",
+      pattern: '\\S',
+      patternErrorMessage: 'expected a file, such as prod-ca.pem',
+    },
+  },
+} as const satisfies Schema
+
+const HTTP = {
+  type: 'object',
+  description:
+    'Whom policies may ask with http.get and http.post; nobody without this section. Whatever a URL is made of, no other host is asked.',
+  additionalProperties: false,
+  required: ['allow'],
+  properties: {
+    allow: {
+      type: 'array',
+      description: 'Hosts that are asked over HTTPS, each exactly.',
+      items: HOST,
+      uniqueItems: true,
+    },
+    plainHttp: {
+      type: 'array',
+      description: 'Hosts that are asked over plain HTTP, for development.',
+      items: HOST,
+      default: [],
+      uniqueItems: true,
+    },
+    namespacedPolicies: {
+      type: 'boolean',
+      description:
+        'Let namespaced policies ask, too: whoever may write policies in a namespace can then send what is in its requests to these hosts.',
+      default: false,
+    },
+  },
+} as const satisfies Schema
+
 const CLUSTER = {
   type: 'object',
   additionalProperties: false,
@@ -525,6 +582,7 @@ const CLUSTER = {
       additionalProperties: false,
       properties: { mutateSeconds: SECONDS, validateSeconds: SECONDS },
     },
+    api: API,
     notAfter: {
       type: 'string',
       description: 'From then on the cluster is unknown.',
@@ -553,11 +611,6 @@ export const CONFIG_SCHEMA = {
         'Objects of the folder that are neither image policies nor exceptions are left out with a warning. Without it each of them is a fault.',
     },
     exceptions: EXCEPTIONS,
-    httpInNamespacedPolicies: {
-      type: 'boolean',
-      description:
-        'Namespaced policies may use http.*: whoever may write one makes the functions call what they can reach.',
-    },
     endpoint: {
       type: 'string',
       description: 'Where clusters reach the functions.',
@@ -571,6 +624,7 @@ export const CONFIG_SCHEMA = {
     trust: TRUST,
     revocation: REVOCATION,
     events: EVENTS,
+    http: HTTP,
     clusters: {
       type: 'array',
       description: 'Who may call.',

@@ -38,6 +38,27 @@ export interface RevocationConfig {
   allow?: readonly string[]
 }
 
+/** The read-only connection to the API server of one cluster. */
+export interface ClusterApi {
+  /** `https://host[:port]`. */
+  server: string
+  tokenEnv: string
+  /** File with the certificates of its authority, relative to the config; public ones count when absent. */
+  caFile?: string
+  /** What is in that file, once it is read. */
+  ca?: string
+}
+
+/** Whom policies may ask with `http.get` and `http.post`. */
+export interface HttpConfig {
+  /** Hosts that are asked over HTTPS. */
+  allow: readonly string[]
+  /** Hosts that are asked over plain HTTP. */
+  plainHttp: readonly string[]
+  /** Namespaced policies may ask, too. */
+  namespacedPolicies: boolean
+}
+
 /** One cluster that may call. */
 export interface ClusterConfig {
   name: string
@@ -51,15 +72,16 @@ export interface ClusterConfig {
   timeouts: { mutateSeconds?: number; validateSeconds?: number }
   /** RFC 3339. */
   notAfter?: string
+  /** Nothing of the cluster is read when absent. */
+  api?: ClusterApi
 }
 
 /** `countersign.yaml`, checked. Holds names of secrets only, so that it can be embedded in a bundle. */
 export interface Config {
   policies: string
-  /** Read when policies are loaded, as the two after it. */
+  /** Read when policies are loaded, as the one after it. */
   ignoreOtherKinds?: boolean
   exceptions?: ExceptionOptions
-  httpInNamespacedPolicies?: boolean
   endpoint: string
   outcomes: {
     key: { kind: 'kms'; key: KmsKey } | { kind: 'secrets'; secrets: readonly SecretName[] }
@@ -85,6 +107,8 @@ export interface Config {
   revocation?: RevocationConfig
   /** Without it, as no file is, nobody is told. */
   events?: EventsConfig
+  /** Policies make no requests when absent. */
+  http?: HttpConfig
   clusters: readonly ClusterConfig[]
 }
 
@@ -98,6 +122,7 @@ export function parseConfig(input: unknown): Config {
     ...faults,
     ...keyFaults(value),
     ...mirrorFaults(value),
+    ...metadataFaults(value),
     ...providerFaults(value?.registries?.credentials),
     ...sinkFaults(value?.events?.sinks),
   ]
@@ -149,6 +174,28 @@ function mirrorFaults(document: ConfigDocument | null | undefined): Fault[] {
     if (mirror === undefined || first === index) return []
     const message = `is for the same mirror as trust[${first}]: keep the one whose trusted root counts`
     return [{ path: `trust[${index}]`, message }]
+  })
+}
+
+/** Where clouds give out the credentials of a machine to whoever asks: Kyverno's list of what no policy may ask. */
+const METADATA_HOST =
+  /^(169\.254\.\d+\.\d+|metadata\.google\.internal|\[fd00:ec2::254\]|\[fe80:.*\])(:\d+)?$/
+
+function metadataFaults(document: ConfigDocument | null | undefined): Fault[] {
+  const http: unknown = document?.http
+  return (['allow', 'plainHttp'] as const).flatMap((key) => {
+    // Runs on documents with other faults too, whose parts may be anything.
+    const hosts: unknown = (http as Partial<HttpConfig> | null | undefined)?.[key]
+    return (Array.isArray(hosts) ? hosts : []).flatMap((host, index) =>
+      METADATA_HOST.test(String(host))
+        ? [
+            {
+              path: `http.${key}[${index}]`,
+              message: 'gives out credentials of the machine: no policy may ask it',
+            },
+          ]
+        : [],
+    )
   })
 }
 

@@ -115,7 +115,6 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       ...(config.revocation !== undefined && { notaryRevocation: config.revocation.mode }),
       ...(config.exceptions !== undefined && { exceptions: config.exceptions }),
       ignoreOtherKinds: config.ignoreOtherKinds ?? false,
-      httpInNamespacedPolicies: config.httpInNamespacedPolicies ?? false,
       now,
     }
     const notes = () => trust.notes().map((note) => locatedFault(yaml, note))
