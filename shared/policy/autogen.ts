@@ -137,7 +137,8 @@ export function rewriteForPods(source: string, config: AutogenConfig, macros: Ma
   for (const root of ROOTS) {
     for (const part of ['spec', 'metadata'] as const) {
       const parsed = parse(text, macros)
-      if (!parsed.ok) return source
+      // What only rewriting has made too deep is told by whoever compiles it.
+      if (!parsed.ok) return text
       const [first, ...rest] = root
       text = rewritePrefix(
         text,

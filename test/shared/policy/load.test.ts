@@ -87,7 +87,7 @@ spec:
       'a.yaml:19:13 POLICY_INVALID spec.matchImageReferences[0].glob: glob "a[b" at character 2: "[" is never closed',
       "a.yaml:24:19 CEL_CHECK spec.variables[0].expression: undeclared reference to 'nothing' (in container '') (at 2:11 of the expression)",
       "a.yaml:26:19 CEL_CHECK spec.variables[1].expression: undeclared reference to 'missing' (in container '') (at 1:1 of the expression)",
-      'a.yaml:32:9 POLICY_INVALID spec.attestors[0].cosign.key: Required value: one of data and kms must be set',
+      'a.yaml:32:9 POLICY_INVALID spec.attestors[0].cosign.key: Required value: one of data, kms and expression must be set',
       "a.yaml:34:67 CEL_CHECK spec.validations[0].expression: undefined field 'nobody' (at 1:49 of the expression)",
       'a.yaml:35:16 POLICY_INVALID spec.validations[0].message: Invalid value: "integer": must be of type string',
       'a.yaml:37:14 POLICY_INVALID spec.credentials.secrets: Invalid value: "string": must be of type array',
@@ -119,38 +119,41 @@ spec:
     expect(policies.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
   })
 
-  test.each(['List', 'ImageValidatingPolicyList'])(
-    'expands a %s, and knows its items by index',
-    async (kind) => {
-      const bad = policyDocument({ failurePolicy: 'Open' }, 'bad')
-      const { policies, faults } = await load([
-        {
-          apiVersion: 'v1',
-          kind,
-          metadata: {},
-          items: [policyDocument({}, 'a'), bad, 7, { kind: 'Pod', apiVersion: 'v1' }],
-        },
-      ])
-      expect(policies.map(({ name }) => name)).toEqual(['a'])
-      expect(said(faults)).toEqual([
-        {
-          code: 'POLICY_INVALID',
-          path: 'items[1].spec.failurePolicy',
-          message: 'Unsupported value: "Open": supported values: "Ignore", "Fail"',
-        },
-        {
-          code: 'POLICY_UNSUPPORTED',
-          path: 'items[3].kind',
-          message: 'Pod of v1: only ImageValidatingPolicy of policies.kyverno.io can be loaded',
-        },
-        {
-          code: 'POLICY_INVALID',
-          path: 'items[2]',
-          message: 'an item must be an object with apiVersion and kind',
-        },
-      ])
-    },
-  )
+  test.each([
+    'List',
+    'ImageValidatingPolicyList',
+    'NamespacedImageValidatingPolicyList',
+    'PolicyExceptionList',
+  ])('expands a %s, and knows its items by index', async (kind) => {
+    const bad = policyDocument({ failurePolicy: 'Open' }, 'bad')
+    const { policies, faults } = await load([
+      {
+        apiVersion: 'v1',
+        kind,
+        metadata: {},
+        items: [policyDocument({}, 'a'), bad, 7, { kind: 'Pod', apiVersion: 'v1' }],
+      },
+    ])
+    expect(policies.map(({ name }) => name)).toEqual(['a'])
+    expect(said(faults)).toEqual([
+      {
+        code: 'POLICY_INVALID',
+        path: 'items[1].spec.failurePolicy',
+        message: 'Unsupported value: "Open": supported values: "Ignore", "Fail"',
+      },
+      {
+        code: 'POLICY_UNSUPPORTED',
+        path: 'items[3].kind',
+        message:
+          'Pod of v1: only ImageValidatingPolicy, NamespacedImageValidatingPolicy and PolicyException of policies.kyverno.io can be loaded; ignoreOtherKinds: true in the config leaves it out',
+      },
+      {
+        code: 'POLICY_INVALID',
+        path: 'items[2]',
+        message: 'an item must be an object with apiVersion and kind',
+      },
+    ])
+  })
 
   test('two policies of one name are a fault that names both places', async () => {
     const files = [
@@ -606,8 +609,49 @@ describe('expressions', () => {
       is: at(
         'spec.variables[0].expression',
         'CEL_CHECK',
-        "undefined field 'b' (at 1:10 of the expression)",
+        'variable "b" comes later: a variable sees only those before it',
       ),
+    },
+    {
+      name: 'a variable sees no later one, however it is written',
+      spec: {
+        variables: [
+          { name: 'a', expression: 'variables["b"]' },
+          { name: 'b', expression: '1' },
+        ],
+      },
+      is: at(
+        'spec.variables[0].expression',
+        'CEL_CHECK',
+        'variable "b" comes later: a variable sees only those before it',
+      ),
+    },
+    {
+      name: 'a variable cannot need itself',
+      spec: { variables: [{ name: 'a', expression: '[1].all(i, variables.a)' }] },
+      is: at('spec.variables[0].expression', 'CEL_CHECK', 'variables need each other: a → a'),
+    },
+    {
+      name: 'variables cannot need each other',
+      spec: {
+        variables: [
+          { name: 'a', expression: 'variables.b' },
+          { name: 'b', expression: 'variables.c' },
+          { name: 'c', expression: 'variables.a' },
+        ],
+      },
+      is: [
+        ...at(
+          'spec.variables[0].expression',
+          'CEL_CHECK',
+          'variables need each other: a → b → c → a',
+        ),
+        ...at(
+          'spec.variables[1].expression',
+          'CEL_CHECK',
+          'variables need each other: b → c → a → b',
+        ),
+      ],
     },
     {
       name: 'a variable has the type of its expression',
@@ -787,8 +831,6 @@ describe('notes', () => {
       ],
     },
   })
-  const AUTOGEN =
-    'only Pods are covered so far: Kyverno would generate the policy for their controllers as well; write autogen.podControllers.controllers: [] if Pods are enough'
   const DEBUG =
     'pods/ephemeralcontainers is not among the resources: containers added by kubectl debug are not checked'
   const UPDATE =
@@ -796,12 +838,25 @@ describe('notes', () => {
   const OFF = { autogen: { podControllers: { controllers: [] } } }
 
   test.each<{ name: string; spec: object; notes: string[] }>([
-    { name: 'a Pod policy that Kyverno would extend', spec: rule({}), notes: [AUTOGEN, DEBUG] },
+    { name: 'a policy about Pods and their controllers', spec: rule({}), notes: [DEBUG] },
     { name: 'generation switched off', spec: { ...rule({}), ...OFF }, notes: [DEBUG] },
     {
-      name: 'autogen without a list',
-      spec: { ...rule({}), autogen: { podControllers: {} } },
-      notes: [AUTOGEN, DEBUG],
+      name: 'controllers that are none',
+      spec: { ...rule({}), autogen: { podControllers: { controllers: ['all', 'jobs'] } } },
+      notes: [
+        DEBUG,
+        '"all" is no Pod controller and means nothing: known are daemonsets, deployments, replicasets, statefulsets, jobs, cronjobs',
+      ],
+    },
+    {
+      name: 'controllers of a policy that is not about Pods alone',
+      spec: {
+        ...rule({ resources: ['pods', 'pods/ephemeralcontainers'] }),
+        autogen: { podControllers: { controllers: ['jobs'] } },
+      },
+      notes: [
+        'nothing is generated for controllers: that takes a single resource rule, about pods of v1 alone, without names, excluded rules or an object selector',
+      ],
     },
     {
       name: 'a policy that does not deny',
@@ -839,7 +894,7 @@ describe('notes', () => {
   ])('$name', async ({ spec, notes }) => {
     const { policies, faults, warnings } = await load([policyDocument(spec)])
     expect(faults).toEqual([])
-    expect(policies).toHaveLength(1)
+    expect(policies.filter(({ autogen }) => autogen === undefined)).toHaveLength(1)
     expect(warnings.map(({ message }) => message).sort()).toEqual([...notes].sort())
     for (const { code } of warnings) expect(code).toBe('POLICY_NOTE')
   })
