@@ -6,6 +6,7 @@ import type { LoadOptions } from '#shared/policy/load.ts'
 import type { FetchPort } from '#shared/ports.ts'
 import type { Cli, ExitCode, Io } from './io.ts'
 import { faultList } from './output.ts'
+import { clusterOf } from './test/cluster.ts'
 import { findTests, TEST_FILE, type TestDocument } from './test/document.ts'
 import type { Inputs } from './test/inputs.ts'
 import { layoutFetch } from './test/layouts.ts'
@@ -87,7 +88,7 @@ function engineFor(
   read: ConfigFiles | undefined,
   notes: Set<string>,
 ) {
-  return async (about: TestDocument, _inputs: Inputs) => {
+  return async (about: TestDocument, { existing }: Inputs) => {
     const { at } = about
     const now = at === undefined ? Date.now : () => at
     const { live, notes: told } = await liveFor({
@@ -99,7 +100,8 @@ function engineFor(
       now,
     })
     for (const note of told) notes.add(note)
-    return { live: async () => live, now }
+    const cluster = clusterOf(existing)
+    return { live: async () => live, context: async () => ({ cluster: () => cluster }), now }
   }
 }
 

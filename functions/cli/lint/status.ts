@@ -1,8 +1,7 @@
 import type { TextFile } from '#functions/files.ts'
 import { type JsonValue, stringifyJson } from '#shared/json.ts'
-import { autogenVariants } from '#shared/policy/autogen.ts'
+import { autogenStatus } from '#shared/policy/autogen-status.ts'
 import { objectsOf, readDocuments } from '#shared/policy/documents.ts'
-import { policyEnvironment } from '#shared/policy/environment.ts'
 import { POLICY_GROUP } from '#shared/policy/kinds.ts'
 import { Faults, isRecord, own } from '#shared/policy/shape.ts'
 
@@ -20,7 +19,7 @@ export function withStatus(files: readonly TextFile[]): object[] {
         if (!isPolicy || !KINDS.includes(own(value, 'kind'))) return []
         // A document is JSON; its numbers are kept apart by type, which YAML does not need.
         const policy = JSON.parse(stringifyJson(value as JsonValue)) as Record<string, unknown>
-        return [{ ...policy, ...specOf(policy), status: { autogen: autogenOf(policy) } }]
+        return [{ ...policy, ...specOf(policy), status: { autogen: autogenStatus(policy) } }]
       }),
     ),
   )
@@ -36,15 +35,4 @@ function withDefaults(spec: Record<string, unknown>): Record<string, unknown> {
   const given = own(spec, 'validationConfigurations')
   const defaults = { mutateDigest: true, verifyDigest: true, required: true }
   return { ...spec, validationConfigurations: { ...defaults, ...(isRecord(given) ? given : {}) } }
-}
-
-function autogenOf({ spec }: Record<string, unknown>): object {
-  const { macros } = policyEnvironment(new Map())
-  const variants = autogenVariants(spec, macros)
-  if (variants.length === 0) return {}
-  const configs = variants.map(({ config, targets, spec: generated }) => [
-    config,
-    { targets, spec: withDefaults(generated) },
-  ])
-  return { configs: Object.fromEntries(configs) }
 }

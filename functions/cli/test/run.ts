@@ -66,8 +66,8 @@ async function rowsOfTest(
 ): Promise<Pick<Ran, 'rows' | 'others' | 'error'>> {
   const inputs = await readInputs(test)
   const found = namesIn(inputs)
-  const policies = await policiesOf(inputs, load)
   const options = await engine(test, inputs)
+  const policies = await policiesOf(inputs, { ...load, now: options.now() })
   const judged = await judgeAll(
     policies,
     inputs,
