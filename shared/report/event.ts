@@ -224,6 +224,8 @@ function boundedProperties(
   return Object.fromEntries(entries.map(([key, value]) => [cut(key), cut(value)]))
 }
 
+/** At most so much of a text, without half a character at its end. */
 function cut(text: string): string {
-  return text.length <= MAX_RECORDED_CHARS ? text : `${text.slice(0, MAX_RECORDED_CHARS - 1)}…`
+  if (text.length <= MAX_RECORDED_CHARS) return text
+  return `${text.slice(0, MAX_RECORDED_CHARS - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }

@@ -31,13 +31,24 @@ const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 export function* reportDocuments(api: ReportApi, results: readonly Result[]): Generator<string> {
   for (const group of byResource(results)) {
     // Version 1.1 is what Kubernetes reads: there `yes` and `1_0` have to stand in quotes.
-    const text = stringify(reportOf(api, group), {
+    const text = stringify(wellFormed(reportOf(api, group)), {
       version: '1.1',
       aliasDuplicateObjects: false,
       lineWidth: 0,
     })
     yield `---\n${text}`
   }
+}
+
+/** The same with U+FFFD for halves of surrogate pairs, for which YAML has no spelling that others read. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll(/\p{Cs}/gu, '\uFFFD')
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (typeof value !== 'object' || value === null) return value
+  const entries: [string, unknown][] = Object.entries(value)
+  return Object.fromEntries(
+    entries.map(([key, item]) => [String(wellFormed(key)), wellFormed(item)]),
+  )
 }
 
 /** Results of one resource, whichever of its subresources they are about. Their order is that of `Fold.results`. */
