@@ -4,7 +4,19 @@ import { faultList, printError } from '#functions/cli/output.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { countersign } from './harness.ts'
 
-const COMMANDS = ['demo', 'dev', 'build', 'verify', 'cel', 'verify-bundle', 'tokens', 'trust']
+const COMMANDS = [
+  'demo',
+  'dev',
+  'build',
+  'lint',
+  'test',
+  'verify',
+  'cel',
+  'verify-bundle',
+  'report',
+  'tokens',
+  'trust',
+]
 
 test('countersign --version says which one it is', async () => {
   const { version } = JSON.parse(
