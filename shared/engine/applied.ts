@@ -50,7 +50,7 @@ export function appliedPolicies(
       auditAnnotations: finding.auditAnnotations,
       images: finding.images,
       checks: checksOf(finding, ledger, inquiry),
-      exceptions: [],
+      exceptions: finding.exceptions ?? [],
     }
   })
 }
