@@ -1,4 +1,5 @@
 import type { Phase } from '#shared/admission/response.ts'
+import type { ContextPorts } from '#shared/cluster/types.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
 import { createIsolate, type Isolate } from '#shared/engine/isolate.ts'
 import type { ImagePolicyEngine } from '#shared/engine/types.ts'
@@ -33,6 +34,7 @@ export function compose(
   const missing = missingVariables(config, env)
   if (missing.length > 0) log({ level: 'error', event: 'start', missingVariables: missing })
   let loaded: Live | undefined
+  let context: ContextPorts | undefined
   const isolate = createIsolate({
     policies,
     live: async () => {
@@ -40,6 +42,11 @@ export function compose(
       // Requests that got here together share the one that was first.
       loaded ??= createLive(config, platform, kms)
       return loaded
+    },
+    context: async () => {
+      const { createContextPorts } = await import('./cluster/ports.ts')
+      context ??= createContextPorts(config, platform)
+      return context
     },
     keyRing: keyRingFrom(config, platform, kms),
     outcomes: {

@@ -2,6 +2,7 @@ import { sha256, toHex, utf8 } from '#shared/bytes.ts'
 import type { EngineCall } from '#shared/engine/types.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import { canonicalJson, type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
+import { type OutsideNeed, outsideNeeds } from '#shared/policy/outside.ts'
 import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
 import type { AttestorDraft } from '#shared/signature/types.ts'
 import type { ClusterConfig, Config } from './config.ts'
@@ -14,13 +15,20 @@ export interface Deployment {
   hash: string
 }
 
-/** A Deployment of a config and policies. Throws `CONFIG_INVALID` when a cluster names a policy that is not there. */
+/**
+ * A Deployment of a config and policies. Throws `CONFIG_INVALID` when a cluster names a policy that is not there, or has one that needs what the
+ * config does not give it.
+ */
 export async function createDeployment(
   config: Config,
   policies: readonly CompiledPolicy[],
 ): Promise<Deployment> {
   const names = new Set(policies.map(policyKey))
-  const faults = config.clusters.flatMap((cluster, index) => missing(cluster, index, names))
+  const faults = [
+    ...config.clusters.flatMap((cluster, index) => missing(cluster, index, names)),
+    ...config.clusters.flatMap((cluster, index) => unconnected(cluster, index, policies)),
+    ...unasked(config, policies),
+  ]
   if (faults.length > 0) {
     const lines = faults.map(({ path, message }) => `${path}: ${message}`)
     throw new AdmissionError('CONFIG_INVALID', lines.join('\n'), { faults })
@@ -42,6 +50,50 @@ function missing(cluster: ClusterConfig, index: number, names: ReadonlySet<strin
           },
         ],
   )
+}
+
+/** What the policies of a cluster need of it, where it has no connection: they would deny everything they are about. */
+function unconnected(
+  cluster: ClusterConfig,
+  index: number,
+  policies: readonly CompiledPolicy[],
+): Fault[] {
+  if (cluster.api !== undefined) return []
+  return needsAmong(policies, 'cluster')
+    .filter(({ key }) => cluster.policies?.includes(key) ?? true)
+    .map(({ key, source, path, what }) => ({
+      path: `clusters[${index}]`,
+      message: `policy ${key} (${source}) needs ${what} in ${path}, which no review carries: give the cluster an api, or list its policies without this one`,
+    }))
+}
+
+function unasked({ http }: Config, policies: readonly CompiledPolicy[]): Fault[] {
+  return needsAmong(policies, 'http').flatMap(({ key, source, path, isNamespaced }) => {
+    const where = `policy ${key} (${source}) uses http.* in ${path}`
+    if (http === undefined) {
+      const message = `${where}: list the hosts that policies may ask in http.allow`
+      return [{ path: 'http', message }]
+    }
+    if (!isNamespaced || http.namespacedPolicies) return []
+    const message = `${where}: http calls are not allowed in namespaced policies: set http.namespacedPolicies to enable`
+    return [{ path: 'http.namespacedPolicies', message }]
+  })
+}
+
+/** Each place once: what a policy needs its variants need, too. */
+function needsAmong(policies: readonly CompiledPolicy[], of: OutsideNeed['of']) {
+  const found = policies.flatMap((policy) =>
+    outsideNeeds(policy)
+      .filter((need) => need.of === of)
+      .map((need) => ({
+        ...need,
+        key: policyKey(policy),
+        source: policy.source,
+        isNamespaced: policy.namespace !== undefined,
+      })),
+  )
+  const byPlace = new Map(found.map((each) => [`${each.key} ${each.path} ${each.what}`, each]))
+  return [...byPlace.values()]
 }
 
 /** The JSON text that is embedded in bundles. Trusted roots, which take seven thousand bytes each, are in it once. */

@@ -6,6 +6,7 @@ import { AdmissionError, type ErrorCode, type Fault } from '#shared/errors.ts'
 import { MAX_POLICY_BYTES, MAX_YAML_ALIASES } from '#shared/limits.ts'
 import { type LoadOptions, loadPolicies } from '#shared/policy/load.ts'
 import type { LoadedPolicies, PolicyFault } from '#shared/policy/types.ts'
+import { withAuthorities } from './cluster/authorities.ts'
 import { type Config, parseConfig } from './config.ts'
 import { knownRegistries } from './credentials/sources.ts'
 import { loadTrust, type TrustStore } from './trust/store.ts'
@@ -101,9 +102,11 @@ export interface ConfigFiles {
 /** A config file, checked, with its trusted roots. Throws `CONFIG_INVALID` with `file:line:column` of every fault. */
 export async function readConfig(file: string, now: number = Date.now()): Promise<ConfigFiles> {
   const yaml = await readYaml(file)
-  const config = checkConfig(yaml)
+  const checked = checkConfig(yaml)
   const folder = path.dirname(file)
   try {
+    const read = async (name: string) => (await readText(name, 'CONFIG_INVALID')).text
+    const config = await withAuthorities(checked, folder, read)
     const trust = await loadTrust(config.trust ?? [], folder, now)
     const { region, endpoints, vault } = config.kms
     const policyOptions: LoadOptions = {
@@ -115,6 +118,7 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       ...(config.revocation !== undefined && { notaryRevocation: config.revocation.mode }),
       ...(config.exceptions !== undefined && { exceptions: config.exceptions }),
       ignoreOtherKinds: config.ignoreOtherKinds ?? false,
+      httpInNamespacedPolicies: config.http?.namespacedPolicies ?? false,
       now,
     }
     const notes = () => trust.notes().map((note) => locatedFault(yaml, note))

@@ -13,5 +13,6 @@ export const platform: Platform = {
   env: process.env,
   log: jsonLog((line) => process.stdout.write(`${line}\n`)),
   hash: nodeHash,
+  trustingFetch: async (ca) => (await import('./cluster/https.ts')).trustingFetch(ca),
   maxBodyBytes: LAMBDA_MAX_BODY_BYTES,
 }

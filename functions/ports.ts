@@ -2,7 +2,14 @@ import { type Bytes, fromBase64 } from '#shared/bytes.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import { kmsKeyRing, type RingSecret, secretKeyRing } from '#shared/outcome/keyring.ts'
 import type { KeyRing } from '#shared/outcome/types.ts'
-import type { FetchPort, HashPort, KmsPort, LogPort, VaultPort } from '#shared/ports.ts'
+import type {
+  FetchPort,
+  HashPort,
+  KmsPort,
+  LogPort,
+  TrustingFetch,
+  VaultPort,
+} from '#shared/ports.ts'
 import type { Config } from './config.ts'
 import type { AwsCredentials } from './kms.ts'
 
@@ -19,6 +26,8 @@ export interface Platform {
   /** Epoch milliseconds; the system clock when absent. */
   now?: () => number
   fetch?: FetchPort
+  /** Absent where only public authorities can be trusted. */
+  trustingFetch?: TrustingFetch
   /** AWS KMS when absent. */
   kms?: KmsPort
   /** Where AWS credentials are when the environment has none. */
@@ -38,6 +47,7 @@ export function missingVariables(config: Config, env: Environment): string[] {
   const { vault } = config.kms
   const names = [
     ...(vault === undefined ? [] : [vault.tokenEnv]),
+    ...config.clusters.flatMap(({ api }) => (api === undefined ? [] : [api.tokenEnv])),
     ...(key.kind === 'secrets' ? key.secrets.map((secret) => secret.env) : []),
     ...[...config.registries.credentials, ...(config.registries.secrets ?? [])].flatMap(
       variablesOf,

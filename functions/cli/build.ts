@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { policyKeys } from '#shared/policy/types.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
-import { type BundleName, bundleFunctions } from './bundle.ts'
+import { type BundleName, bundleFunctions, noWorkerBecause } from './bundle.ts'
 import { CEL_BUDGETS, type CelBundle, measureCelBundles } from './cel-bundle.ts'
 import { readDeployment } from './deployment.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
@@ -31,6 +31,8 @@ export function buildCommand(cli: Cli): Command {
 async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   const { deployment, policies, warnings } = await readDeployment(options.config)
   if (warnings.length > 0) io.err(`notes on ${policies}:\n${faultList(warnings)}`)
+  const withoutWorker = noWorkerBecause(deployment)
+  if (withoutWorker !== undefined) io.err(`${withoutWorker}\n`)
   const reports = await bundleFunctions({ deployment, outDir: options.out })
   const bundles: Measured[] = []
   // One after the other: two cold loads at once would measure each other.

@@ -2,6 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { type Deployment, formatDeployment } from '#functions/deployment.ts'
+import { contextNeeds } from '#shared/policy/outside.ts'
 import { draftOf, type PolicyAttestor } from '#shared/policy/types.ts'
 import type { AttestorDraft } from '#shared/signature/types.ts'
 import { packageRoot } from './package.ts'
@@ -57,6 +58,19 @@ const REFERRER_MODULE = './attestation-referrer.ts'
 const SINKS_MODULE = './sinks/set.ts'
 /** As `policy/prepare.ts` and `engine/inquiry.ts` import them. */
 const UNRESOLVED_MODULES = ['./attestor-values.ts', './unresolved.ts']
+/** What answers policies that ask for more than images, as `engine/inquiry.ts`, `compose.ts` and `policy/prepare.ts` import it. */
+const CONTEXT_MODULES = [
+  '../cluster/session.ts',
+  './cluster/ports.ts',
+  '../cel/library/kyverno-host.ts',
+]
+/** Parts of it that few of these need, as `cluster/session.ts` and `lambda-platform.ts` import them. */
+const CONTEXT_PARTS: Readonly<Record<string, string>> = {
+  random: './random.ts',
+  yaml: './yaml.ts',
+  gzip: './gzip.ts',
+}
+const AUTHORITIES_MODULE = './cluster/https.ts'
 /** What esbuild calls the virtual module. */
 const DEPLOYMENT_MODULE = 'countersign:deployment'
 /** Where stubs stand for modules that a deployment never asks for. */
@@ -64,9 +78,23 @@ const UNNEEDED = 'countersign-unneeded'
 
 const ROOT = packageRoot()
 
-/** Builds the bundles of a deployment: functions, engine, policies and config, nothing to fetch at run time. */
+/** Why there is no Worker of a deployment: Workers trust public authorities only. Undefined when there is one. */
+export function noWorkerBecause({ config }: Deployment): string | undefined {
+  const index = config.clusters.findIndex(({ api }) => api?.ca !== undefined)
+  return index < 0
+    ? undefined
+    : `no Worker is built: Workers trust public authorities only, and clusters[${index}].api.caFile is one of its own`
+}
+
+/**
+ * Builds the bundles of a deployment: functions, engine, policies and config, nothing to fetch at run time. One that cannot work is left
+ * out, and what was in its place is gone.
+ */
 export async function bundleFunctions(options: BundleOptions): Promise<BundleReport[]> {
-  const names = options.names ?? BUNDLE_NAMES
+  const wanted = options.names ?? BUNDLE_NAMES
+  const hasWorker = noWorkerBecause(options.deployment) === undefined
+  const names = wanted.filter((name) => name !== 'worker' || hasWorker)
+  if (!hasWorker) await rm(path.resolve(options.outDir, 'worker'), { recursive: true, force: true })
   return Promise.all(names.map((name) => bundle(name, options)))
 }
 
@@ -141,6 +169,22 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   if (!attestations.some((attestation) => 'referrer' in attestation)) {
     unneeded.set(REFERRER_MODULE, 'referrers as attestations')
   }
+  for (const [specifier, lacking] of unneededContext(deployment)) unneeded.set(specifier, lacking)
+  return unneeded
+}
+
+/** The same for what policies ask beside images. */
+function unneededContext({ config, policies }: Deployment): Map<string, string> {
+  const unneeded = new Map<string, string>()
+  const needs = new Set(policies.flatMap((policy) => [...contextNeeds(policy)]))
+  if (needs.size === 0) {
+    for (const each of CONTEXT_MODULES) unneeded.set(each, 'policies that ask for more than images')
+  }
+  for (const [need, specifier] of Object.entries(CONTEXT_PARTS)) {
+    if (!needs.has(need)) unneeded.set(specifier, need)
+  }
+  const hasAuthorities = config.clusters.some(({ api }) => api?.ca !== undefined)
+  if (!hasAuthorities && !needs.has('http')) unneeded.set(AUTHORITIES_MODULE, 'other authorities')
   return unneeded
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { Command } from 'commander'
 import { Hono } from 'hono/tiny'
 import type { App } from '#functions/app.ts'
+import { trustingFetch } from '#functions/cluster/https.ts'
 import { compose } from '#functions/compose.ts'
 import type { Config } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
@@ -103,6 +104,7 @@ class DevServer {
       env: this.#env,
       log: this.#log,
       hash: nodeHash,
+      trustingFetch,
       maxBodyBytes: MAX_BODY_BYTES,
       awsCredentials: async () => (await import('#functions/kms.ts')).defaultAwsCredentials(),
     }

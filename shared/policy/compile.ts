@@ -147,7 +147,10 @@ async function compileOne(
   const allowedTypes = ALLOWED_TYPES[role]
   const result = compile(source, environment, allowedTypes === undefined ? {} : { allowedTypes })
   if (!result.ok) {
-    for (const issue of result.issues) addIssue(issue, path, source, faults)
+    for (const issue of result.issues) {
+      // What follows from a mistake that was told already.
+      if (!issue.message.includes('!error!')) addIssue(issue, path, source, faults)
+    }
     return undefined
   }
   const { checked } = result

@@ -1,4 +1,5 @@
 import type { App } from '#functions/app.ts'
+import { trustingFetch } from '#functions/cluster/https.ts'
 import type { Deployment } from '#functions/deployment.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import type { DevCertificates } from '#functions/local/tls.ts'
@@ -29,6 +30,7 @@ export async function startFunctions(
     now: options.now,
     log: (record) => records.set(record.uid, record),
     hash: nodeHash,
+    trustingFetch,
     maxBodyBytes: MAX_BODY_BYTES,
   }
   const serve = (app: App) => startNodeServer({ app, tls: options.certificates, host: '127.0.0.1' })
