@@ -13,6 +13,7 @@ import type {
   CredentialNames,
   Descriptor,
   Manifest,
+  Referrers,
   RegistrySession,
   Repository,
   ResolvedImage,
@@ -136,7 +137,7 @@ class OneSession implements RegistrySession {
     })
   }
 
-  referrers(repository: Repository, digest: string): Promise<readonly Descriptor[]> {
+  referrers(repository: Repository, digest: string): Promise<Referrers> {
     const { host, repository: name } = repository
     return this.#once(['referrers', host, name, digest], async () => {
       const what = `${nameOf(repository)}: referrers of ${digest.slice(0, 80)}`
@@ -150,13 +151,9 @@ class OneSession implements RegistrySession {
   }
 
   /** The tag schema of the distribution specification: an index under the digest with `-` for `:`. */
-  async #fallback(
-    repository: Repository,
-    digest: string,
-    what: string,
-  ): Promise<readonly Descriptor[]> {
+  async #fallback(repository: Repository, digest: string, what: string): Promise<Referrers> {
     const index = await this.manifest(repository, digest.replace(':', '-'))
-    if (index === undefined) return []
+    if (index === undefined) return { descriptors: [], omitted: 0 }
     if (index.descriptor.mediaType !== OCI_INDEX) throw invalid(`${what}: fallback tag is no index`)
     return distinct(descriptorsOf(index.json))
   }

@@ -13,6 +13,13 @@ export interface Descriptor {
   annotations?: Record<string, string>
 }
 
+/** What refers to a digest, each once. */
+export interface Referrers {
+  descriptors: readonly Descriptor[]
+  /** How many more there are beyond the bounds, at least. */
+  omitted: number
+}
+
 /** Where in a registry: `host[:port]` to talk to (docker.io's is registry-1.docker.io) and the repository. */
 export interface Repository {
   host: string
@@ -58,7 +65,7 @@ export interface RegistrySession {
   /** A blob by descriptor: size and digest checked, at most `maxBytes`. */
   blob(repository: Repository, descriptor: Descriptor, maxBytes: number): Promise<Bytes>
   /** Referrers of a digest: the referrers API, or the fallback tag where it does not exist. At most `MAX_REFERRERS`. */
-  referrers(repository: Repository, digest: string): Promise<readonly Descriptor[]>
+  referrers(repository: Repository, digest: string): Promise<Referrers>
   /**
    * The same request with other logins, always the same session for the same names: bounds and counts are those of the request,
    * while nothing that was found out or logged in to here is used there, or the other way round.

@@ -1,5 +1,5 @@
 import { AdmissionError } from '../errors.ts'
-import { MAX_ATTESTED_REFERRERS, MAX_BLOB_BYTES, MAX_REFERRERS } from '../limits.ts'
+import { MAX_ATTESTED_REFERRERS, MAX_BLOB_BYTES } from '../limits.ts'
 import type { Descriptor, RegistrySession } from '../registry/types.ts'
 import { conclude } from './attestation-verdict.ts'
 import {
@@ -81,10 +81,10 @@ async function findReferrers(
   registry: RegistrySession,
   others: Set<string>,
 ): Promise<FoundSignatures<Referrer>> {
-  const referrers = await registry.referrers(subject.repository, subject.digest)
+  const { descriptors, omitted } = await registry.referrers(subject.repository, subject.digest)
   const hinted = [artifactType, EMPTY_TYPE, '']
   // The hint of a listing is often wrong about a type that is not there, never about one that is.
-  const maybe = referrers.filter(
+  const maybe = descriptors.filter(
     ({ artifactType: hint = '' }) => hinted.includes(hint) || !others.add(quote(hint)),
   )
   const signatures = maybe.map(({ digest }, rank) => ({
@@ -110,8 +110,7 @@ async function findReferrers(
       return { rank, artifact: descriptor, layer: readDescriptor(layers[0]) }
     },
   }))
-  // A full list may be the beginning of a longer one.
-  return { signatures, omitted: referrers.length < MAX_REFERRERS ? 0 : 1 }
+  return { signatures, omitted }
 }
 
 /** What the signatures of one referrer say about it. Throws when they could not be read. */

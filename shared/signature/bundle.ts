@@ -1,6 +1,6 @@
 import { type Bytes, equal, fromBase64, fromHex } from '../bytes.ts'
 import type { JsonValue } from '../json.ts'
-import { MAX_BLOB_BYTES, MAX_PAYLOAD_BYTES, MAX_REFERRERS } from '../limits.ts'
+import { MAX_BLOB_BYTES, MAX_PAYLOAD_BYTES } from '../limits.ts'
 import type { Descriptor, RegistrySession } from '../registry/types.ts'
 import {
   dig,
@@ -57,19 +57,18 @@ export async function findBundles(
   registry: RegistrySession,
   wanted: readonly string[] = [SIGN_PREDICATE],
 ): Promise<FoundSignatures> {
-  const referrers = await registry.referrers(storeOf(subject), subject.digest)
+  const { descriptors, omitted } = await registry.referrers(storeOf(subject), subject.digest)
   const isWanted = ({ artifactType = '' }: Descriptor) =>
     mayBe(artifactType, BUNDLE_PREFIX) ||
     (wanted.includes(SIGN_PREDICATE) && artifactType === OCI11_SIGNATURE)
-  const signatures = referrers.filter(isWanted).map((descriptor) => ({
+  const signatures = descriptors.filter(isWanted).map((descriptor) => ({
     location: descriptor.digest,
     read: () => readReferrer(descriptor, subject, registry, wanted),
     ...(wanted.includes(SIGN_PREDICATE) && {
       nested: () => readPayloads(descriptor, subject, registry),
     }),
   }))
-  // A full list may be the beginning of a longer one.
-  return { signatures, omitted: referrers.length < MAX_REFERRERS ? 0 : 1 }
+  return { signatures, omitted }
 }
 
 /** The signatures in a referrer of the `.sig` scheme; undefined for any other. What lists it is asked once, whoever asks. */

@@ -1,5 +1,5 @@
 import { AdmissionError, unreachable } from '../../errors.ts'
-import { MAX_NOTARY_ATTEMPTS, MAX_NOTARY_ENVELOPE_BYTES, MAX_REFERRERS } from '../../limits.ts'
+import { MAX_NOTARY_ATTEMPTS, MAX_NOTARY_ENVELOPE_BYTES } from '../../limits.ts'
 import type { Descriptor, RegistrySession } from '../../registry/types.ts'
 import {
   dig,
@@ -113,13 +113,12 @@ async function findSignatures(
   subject: Subject,
   registry: RegistrySession,
 ): Promise<FoundSignatures<NotarySignature>> {
-  const referrers = await registry.referrers(subject.repository, subject.digest)
-  const signatures = referrers.filter(isMaybeSignature).map((descriptor) => ({
+  const { descriptors, omitted } = await registry.referrers(subject.repository, subject.digest)
+  const signatures = descriptors.filter(isMaybeSignature).map((descriptor) => ({
     location: descriptor.digest,
     read: () => readReferrer(descriptor, artifact, subject, registry),
   }))
-  // A full list may be the beginning of a longer one.
-  return { signatures, omitted: referrers.length < MAX_REFERRERS ? 0 : 1 }
+  return { signatures, omitted }
 }
 
 /** A descriptor's `artifactType` is a hint that registries fill in wrongly; the manifest decides. */

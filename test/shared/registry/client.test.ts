@@ -8,6 +8,7 @@ import {
   pushManifest,
   pushReferrer,
 } from '#functions/local/push.ts'
+import { MAX_MANIFEST_BYTES } from '#shared/limits.ts'
 import type { FetchPort } from '#shared/ports.ts'
 import { repositoryOf } from '#shared/registry/session.ts'
 import type { Descriptor } from '#shared/registry/types.ts'
@@ -283,9 +284,10 @@ describe('referrers', () => {
     const pushed = await pushReferrer(target(registry), image, sbom)
     registry.requests.length = 0
     const session = client([registry]).session(never())
-    expect(await session.referrers(app(registry), image.digest)).toEqual([
-      { ...pushed, artifactType: sbom.artifactType },
-    ])
+    expect(await session.referrers(app(registry), image.digest)).toEqual({
+      descriptors: [{ ...pushed, artifactType: sbom.artifactType }],
+      omitted: 0,
+    })
     const hex = image.digest.replace(':', '-')
     const fallback = referrersApi ? [] : [`GET /v2/app/manifests/${hex}`]
     expect(paths(registry)).toEqual([`GET /v2/app/referrers/${image.digest}`, ...fallback])
@@ -298,7 +300,8 @@ describe('referrers', () => {
     const registry = await start({ referrersApi })
     const image = await pushImage(target(registry), { text: 'one' })
     const session = client([registry]).session(never())
-    expect(await session.referrers(app(registry), image.digest)).toEqual([])
+    const none = { descriptors: [], omitted: 0 }
+    expect(await session.referrers(app(registry), image.digest)).toEqual(none)
   })
 
   test.each([
@@ -321,7 +324,7 @@ describe('referrers', () => {
     const headers = { 'content-type': 'text/html' }
     registry.faults.add({ kind: 'status', status, headers, body: '<html>' }, { on: /referrers/ })
     const referrers = client([registry]).session(never()).referrers(app(registry), image.digest)
-    if (code === 'no error') expect(await referrers).toHaveLength(1)
+    if (code === 'no error') expect((await referrers).descriptors).toHaveLength(1)
     else expect(await codeOf(referrers)).toBe(code)
   })
 
@@ -340,7 +343,7 @@ describe('referrers', () => {
       fallbackArtifactType: told,
     })
     const session = client([registry]).session(never())
-    const [found] = await session.referrers(app(registry), image.digest)
+    const [found] = (await session.referrers(app(registry), image.digest)).descriptors
     expect(found?.digest).toBe(pushed.digest)
     expect(found?.artifactType).toBe(artifactType)
   })
@@ -386,7 +389,8 @@ describe('referrers', () => {
     const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests: [entry, other] }
     await pushManifest(target(registry), index, { tag: subject.replace(':', '-') })
     const session = client([registry]).session(never())
-    expect(await session.referrers(app(registry), subject)).toEqual([...kept, other])
+    const { descriptors } = await session.referrers(app(registry), subject)
+    expect(descriptors).toEqual([...kept, other])
   })
 
   test('a fallback tag that is no index cannot tell', async () => {
@@ -409,34 +413,95 @@ describe('referrers', () => {
     }
     registry.requests.length = 0
     const session = client([registry]).session(never())
-    const found = await session.referrers(app(registry), image.digest)
-    expect(found.map(({ digest }) => digest)).toEqual(pushed.slice(0, 5))
+    const { descriptors, omitted } = await session.referrers(app(registry), image.digest)
+    expect(descriptors.map(({ digest }) => digest)).toEqual(pushed.slice(0, 5))
+    expect(omitted).toBe(0)
     expect(registry.requests).toHaveLength(3)
   })
 
-  test('at most 64 referrers and 8 pages are looked at', async () => {
-    const registry = await start({ referrersApi: false })
-    const manifests = Array.from({ length: 100 }, (_, n) => ({
+  const subject = `sha256:${'2'.repeat(64)}`
+  const numbered = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({
       ...good,
       digest: `sha256:${String(n).padStart(64, '0')}`,
     }))
-    const subject = `sha256:${'2'.repeat(64)}`
-    const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests }
+  /** What a registry says of the referrers that answers each request with the next of these bodies, the last one from then on. */
+  const listedAs = async (bodies: readonly string[], link = '<?again>; rel=next') => {
+    const registry = await start()
+    const headers = { 'content-type': OCI_INDEX, link }
+    for (const [index, body] of bodies.entries()) {
+      const scope = index === bodies.length - 1 ? {} : { times: 1 }
+      registry.faults.add({ kind: 'status', status: 200, headers, body }, scope)
+    }
+    const listed = client([registry]).session(never()).referrers(app(registry), subject)
+    return { registry, listed }
+  }
+  const bodyOf = (manifests: readonly Descriptor[]) => JSON.stringify({ manifests })
+
+  test.each([
+    { name: '64 under a fallback tag are all', there: 64, omitted: 0 },
+    { name: 'of 100 under a fallback tag 36 are left out', there: 100, omitted: 36 },
+  ])('$name', async ({ there, omitted }) => {
+    const registry = await start({ referrersApi: false })
+    const index = { schemaVersion: 2, mediaType: OCI_INDEX, manifests: numbered(there) }
     await pushManifest(target(registry), index, { tag: subject.replace(':', '-') })
     const session = client([registry]).session(never())
-    expect(await session.referrers(app(registry), subject)).toEqual(manifests.slice(0, 64))
+    expect(await session.referrers(app(registry), subject)).toEqual({
+      descriptors: numbered(64),
+      omitted,
+    })
+  })
 
-    const page = {
-      kind: 'status',
-      status: 200,
-      headers: { 'content-type': OCI_INDEX, link: '<?again>; rel=next' },
-      body: '{"manifests":[]}',
-    } as const
-    registry.faults.add(page, { on: /referrers/ })
-    registry.requests.length = 0
-    const another = client([registry]).session(never())
-    expect(await another.referrers(app(registry), subject)).toEqual([])
-    expect(registry.requests).toHaveLength(8)
+  test.each<{ name: string; bodies: string[]; link?: string; gives: number; omitted: number }>([
+    { name: 'pages without an end', bodies: [bodyOf([])], gives: 0, omitted: 1 },
+    { name: 'a page that comes again', bodies: [bodyOf(numbered(3))], gives: 3, omitted: 1 },
+    {
+      name: 'a page of one entry many times before another',
+      bodies: [bodyOf(Array.from({ length: 200 }, () => good)), bodyOf(numbered(3))],
+      gives: 4,
+      omitted: 1,
+    },
+    {
+      name: 'a full page that says there are more',
+      bodies: [bodyOf(numbered(64))],
+      gives: 64,
+      omitted: 1,
+    },
+    {
+      name: 'a full page that is the last',
+      bodies: [bodyOf(numbered(64))],
+      link: '',
+      gives: 64,
+      omitted: 0,
+    },
+    {
+      name: 'a page that is too large after one that is not',
+      bodies: [bodyOf(numbered(3)), 'x'.repeat(MAX_MANIFEST_BYTES + 1)],
+      gives: 3,
+      omitted: 1,
+    },
+    {
+      name: 'a page that is too large',
+      bodies: ['x'.repeat(MAX_MANIFEST_BYTES + 1)],
+      gives: 0,
+      omitted: 1,
+    },
+  ])('of $name it is known that there may be more', async ({ bodies, link, gives, omitted }) => {
+    const { registry, listed } = await listedAs(bodies, link)
+    const referrers = await listed
+    expect(referrers.descriptors).toHaveLength(gives)
+    expect(referrers.omitted).toBe(omitted)
+    expect(registry.requests.length).toBeLessThanOrEqual(8)
+  })
+
+  test.each([
+    { name: 'null', body: 'null' },
+    { name: 'manifests that are no list', body: '{"manifests":{}}' },
+    { name: 'a list that is cut off', body: '{"manifests":[' },
+    { name: 'nothing', body: '' },
+  ])('a list that is $name is nobody’s who pushes, so it cannot tell', async ({ body }) => {
+    const { listed } = await listedAs([body])
+    expect(await codeOf(listed)).toBe('REGISTRY_UNREACHABLE')
   })
 
   test('a next page on another origin is not fetched', async () => {
@@ -450,10 +515,7 @@ describe('referrers', () => {
     } as const
     registry.faults.add(page, { on: /referrers/ })
     const session = client([registry, other]).session(never())
-    const subject = `sha256:${'2'.repeat(64)}`
-    expect(await codeOf(session.referrers(app(registry), subject))).toBe(
-      'REGISTRY_RESPONSE_INVALID',
-    )
+    expect(await codeOf(session.referrers(app(registry), subject))).toBe('REGISTRY_UNREACHABLE')
     expect(other.requests).toEqual([])
   })
 
@@ -462,7 +524,8 @@ describe('referrers', () => {
     const headers = { 'content-type': OCI_INDEX }
     registry.faults.add({ kind: 'status', status: 200, headers, body: '{"manifests":null}' })
     const session = client([registry]).session(never())
-    expect(await session.referrers(app(registry), `sha256:${'2'.repeat(64)}`)).toEqual([])
+    const none = { descriptors: [], omitted: 0 }
+    expect(await session.referrers(app(registry), subject)).toEqual(none)
   })
 })
 
