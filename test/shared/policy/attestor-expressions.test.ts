@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import type { HostCall } from '#shared/cel/types.ts'
+import { evaluate } from '#shared/policy/evaluate.ts'
+import { loadRuntime, preparePolicy } from '#shared/policy/prepare.ts'
+import { subjectOf } from '#shared/policy/subject.ts'
 import type { UnresolvedAttestor } from '#shared/policy/types.ts'
 import { mintRoot, pemOf } from '#test/fakes/pki.ts'
 import { ISSUER, SigstoreWorld } from '#test/fakes/sigstore.ts'
 import { compiledPolicy, load, PEM, POD_RULE, policyDocument, said } from './documents.ts'
+import { pod, review } from './review.ts'
 
 const ROOT = JSON.stringify(new SigstoreWorld().trustedRoot())
 const ca = mintRoot({ keyName: 'expressions ca' })
@@ -398,5 +403,79 @@ describe('policies that are made of it', () => {
       validations: [{ expression }],
     })
     expect(policy.moreNeverHurts).toBe(is)
+  })
+})
+
+describe('in one evaluation', () => {
+  const SPEC = {
+    validationConfigurations: { verifyDigest: false },
+    ...attestors(
+      { key: { expression: 'string(getImageData("key").pem)' }, ctlog: IGNORE },
+      { key: { expression: 'string(getImageData("other").pem)' }, ctlog: IGNORE },
+    ),
+    validations: [
+      {
+        expression:
+          'images.containers.all(i, verifyImageSignatures(i, [attestors.a0, attestors.a1]) > 0)',
+      },
+      { expression: 'verifyImageSignatures("a", [attestors.a0]) >= 0' },
+    ],
+  }
+
+  async function calls(known: boolean) {
+    const shipped = JSON.parse(JSON.stringify(await compiledPolicy(SPEC)))
+    const prepared = preparePolicy(shipped, await loadRuntime(shipped))
+    const made: HostCall[] = []
+    const subject = subjectOf(review({ object: pod('r.test/a', 'r.test/b') }))
+    const { status } = evaluate(prepared, subject, (call) => {
+      made.push(call)
+      if (call.name !== 'getImageData') return { kind: 'value', value: 1 }
+      return known ? { kind: 'value', value: { pem: `${call.args[0]} PEM` } } : { kind: 'pending' }
+    })
+    return { status, made: made.map(({ name, args }) => [name, ...args]) }
+  }
+
+  test('expressions run once, and their texts go out with the calls', async () => {
+    expect(await calls(true)).toEqual({
+      status: 'pass',
+      made: [
+        ['getImageData', 'key'],
+        ['getImageData', 'other'],
+        [
+          'verifyImageSignatures',
+          'r.test/a',
+          [
+            ['a0', 'key PEM'],
+            ['a1', 'other PEM'],
+          ],
+        ],
+        [
+          'verifyImageSignatures',
+          'r.test/b',
+          [
+            ['a0', 'key PEM'],
+            ['a1', 'other PEM'],
+          ],
+        ],
+        ['verifyImageSignatures', 'a', [['a0', 'key PEM']]],
+      ],
+    })
+  })
+
+  test('what they wait for is asked for in one pass, and nobody is asked with less', async () => {
+    expect(await calls(false)).toEqual({
+      status: 'pending',
+      made: [
+        ['getImageData', 'key'],
+        ['getImageData', 'other'],
+      ],
+    })
+  })
+
+  test('a policy without the part of the runtime that it needs does not run', async () => {
+    const policy = await compiledPolicy(SPEC)
+    expect(() => preparePolicy(policy)).toThrow(
+      'policy must-sign has attestors with expressions and no runtime for them',
+    )
   })
 })
