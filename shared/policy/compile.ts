@@ -147,9 +147,10 @@ async function compileOne(
   const allowedTypes = ALLOWED_TYPES[role]
   const result = compile(source, environment, allowedTypes === undefined ? {} : { allowedTypes })
   if (!result.ok) {
-    for (const issue of result.issues) {
-      // What follows from a mistake that was told already.
-      if (!issue.message.includes('!error!')) addIssue(issue, path, source, faults)
+    // Others follow from a mistake that has its own issue.
+    const told = result.issues.filter(({ message }) => !message.includes('!error!'))
+    for (const issue of told.length > 0 ? told : result.issues) {
+      addIssue(issue, path, source, faults)
     }
     return undefined
   }
