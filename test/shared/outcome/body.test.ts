@@ -55,6 +55,20 @@ describe('the body of a seal', () => {
     })
   })
 
+  test('names an attestor with the hash of its texts where it has some, and each once', () => {
+    const [one, other] = ['1'.repeat(64), '2'.repeat(64)]
+    const facts = [SIGNED, { ...SIGNED, material: one }, { ...SIGNED, material: other }]
+    expect(jsonOf(...facts, { ...ATTESTED, material: one })).toMatchObject({
+      attestors: ['key', ['key', one], ['key', other]],
+      facts: [
+        [0, 0, 0, 0],
+        [0, 0, 0, 1],
+        [0, 0, 0, 2],
+        [0, 1, 0, 1, 0, 0],
+      ],
+    })
+  })
+
   test('gives back what was written', () => {
     const digest = fc
       .uint8Array({ minLength: 32, maxLength: 32 })
@@ -66,11 +80,13 @@ describe('the body of a seal', () => {
         name: fc.string(),
         digest,
         attestor: fc.string(),
+        material: fc.option(fc.string(), { nil: undefined }),
         attested: fc.option(fc.record({ attestation: fc.string(), blob: digest, size: fc.nat() }), {
           nil: undefined,
         }),
       })
-      .map(({ name, attested, ...rest }): Fact => {
+      .map(({ name, attested, material, ...parts }): Fact => {
+        const rest = { ...parts, ...(material === undefined ? {} : { material }) }
         const image = `${name.replaceAll('@', '')}@${rest.digest}`
         if (attested === undefined) return { ...rest, image, function: 'verifyImageSignatures' }
         const { attestation, blob, size } = attested
@@ -120,6 +136,18 @@ describe('the body of a seal', () => {
     { name: 'a blob of a negative size', change: (body) => ({ ...body, blobs: [[BLOB, -1]] }) },
     { name: 'a blob of half a byte', change: (body) => ({ ...body, blobs: [[BLOB, 0.5]] }) },
     { name: 'a blob without a size', change: (body) => ({ ...body, blobs: [[BLOB]] }) },
+    {
+      name: 'an attestor with half a hash',
+      change: (body) => ({ ...body, attestors: [['key']] }),
+    },
+    {
+      name: 'an attestor with a hash that is no text',
+      change: (body) => ({ ...body, attestors: [['key', 1]] }),
+    },
+    {
+      name: 'an attestor with two hashes',
+      change: (body) => ({ ...body, attestors: [['key', 'a', 'b']] }),
+    },
     { name: 'attestations that are numbers', change: (body) => ({ ...body, attestations: [1] }) },
   ])('is refused with $name', ({ change }) => {
     expect(() => decodeBody(utf8(JSON.stringify(change(good()))))).toThrow(

@@ -60,6 +60,21 @@ describe('FactSet', () => {
   })
 
   test.each([
+    { name: 'its texts', material: 'hash of the texts', known: true },
+    { name: 'other texts', material: 'hash of others', known: false },
+    { name: 'none', material: undefined, known: false },
+  ])('knows a fact about an attestor with texts by $name: $known', ({ material, known }) => {
+    const fact: Fact = { ...FACT, material: 'hash of the texts' }
+    const facts = FactSet.of({ policies: [], facts: [fact] })
+    const found = facts.find('hash', FACT.function, IMAGE, 'key', undefined, material)
+    expect(found).toEqual(known ? fact : undefined)
+    const plain = FactSet.of({ policies: [], facts: [FACT] })
+    expect(plain.find('hash', FACT.function, IMAGE, 'key', undefined, material)).toEqual(
+      material === undefined ? FACT : undefined,
+    )
+  })
+
+  test.each([
     { name: 'the attestation', attestation: 'slsa', known: true },
     { name: 'another attestation', attestation: 'sbom', known: false },
     { name: 'no attestation', attestation: undefined, known: false },
