@@ -5,7 +5,7 @@ import { loadTrust, type TrustStore } from '#functions/trust/store.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { parseReference } from '#shared/image/reference.ts'
 import type { LoadOptions } from '#shared/policy/load.ts'
-import type { PolicyAttestor } from '#shared/policy/types.ts'
+import { type PolicyAttestor, policyKey } from '#shared/policy/types.ts'
 import type { KmsSettings } from '#shared/signature/kms-reference.ts'
 import { readDockerLogins } from './docker-config.ts'
 import { examineImage, type Findings, type NamedAttestor } from './examine.ts'
@@ -166,8 +166,10 @@ async function attestorsOfPolicies(
     kmsEndpoints: kms.endpoints ?? [],
     ...defined({ kmsRegion: kms.region, kmsVault: kms.vault }),
   })
-  return policies.flatMap(({ name, attestors }) =>
-    attestors.map((attestor) => ({ policy: name, attestor })),
+  // What a policy means for Pod controllers has the same attestors.
+  const written = policies.filter(({ autogen }) => autogen === undefined)
+  return written.flatMap((policy) =>
+    policy.attestors.map((attestor) => ({ policy: policyKey(policy), attestor })),
   )
 }
 

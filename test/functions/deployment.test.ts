@@ -9,12 +9,17 @@ const witnessed = (name: string, value: string) => ({
   name,
   cosign: { key: { data: PEM }, trustedRoot: { value } },
 })
+const asked = (value: string) => ({
+  name: 'c',
+  cosign: { key: { expression: '"key"' }, trustedRoot: { value } },
+})
 
 describe('a deployment in a bundle', () => {
   test('comes out as it went in, with each trusted root in the text once', async () => {
     const policies = [
       await compiledPolicy({ attestors: [witnessed('a', ROOT), keyAttestor('b')] }, 'one'),
       await compiledPolicy({ attestors: [witnessed('a', OTHER), witnessed('b', ROOT)] }, 'two'),
+      await compiledPolicy({ attestors: [asked(ROOT)] }, 'three'),
     ]
     // Nothing of the config matters but that it is there.
     const config = { clusters: [] } as unknown as Parameters<typeof createDeployment>[0]

@@ -35,6 +35,7 @@ beforeAll(async () => {
   ;[staging, stagingPem] = newSigner()
   await writeFile(path.join(folder, 'release.pub'), releasePem)
   await writeFile(path.join(folder, 'policy.yaml'), policy())
+  await writeFile(path.join(folder, 'asking.json'), asking())
   await image('released', [release], 'tag')
   await image('bundled', [release], 'dsse')
   await image('staged', [staging], 'tag')
@@ -60,6 +61,28 @@ async function image(repository: string, signers: readonly Signer[], layout: 'ta
   digests[repository] = descriptor.digest
   if (signers.length > 0)
     await signImage(target, { descriptor, reference: repository }, signers, layout)
+}
+
+/** A policy with an attestor that only a request makes one, beside one that is written out. */
+function asking(): string {
+  const ctlog = { insecureIgnoreTlog: true }
+  return JSON.stringify({
+    apiVersion: 'policies.kyverno.io/v1',
+    kind: 'ImageValidatingPolicy',
+    metadata: { name: 'asking' },
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+        ],
+      },
+      attestors: [
+        { name: 'asked', cosign: { key: { expression: 'object.metadata.name' }, ctlog } },
+        { name: 'release', cosign: { key: { data: releasePem }, ctlog } },
+      ],
+      validations: [{ expression: 'true' }],
+    },
+  })
 }
 
 function policy(): string {
@@ -149,6 +172,13 @@ describe('verify', () => {
       args: [...byPolicy, '--any'],
       code: 1,
       verdict: 'rejected',
+    },
+    {
+      name: 'the attestor that was chosen, beside one that only a request makes one',
+      repository: 'released',
+      args: ['--policy', '$/asking.json', '--attestor', 'release'],
+      code: 0,
+      verdict: 'verified',
     },
     {
       name: 'the attestor that was chosen',
@@ -381,6 +411,11 @@ describe('verify', () => {
       name: 'an attestor that is not there',
       args: [...byPolicy, '--attestor', 'qa'],
       says: '$/policy.yaml has no attestor qa, only release, staging',
+    },
+    {
+      name: 'an attestor whose key only a request gives',
+      args: ['--policy', '$/asking.json'],
+      says: 'policy asking: attestor asked has its key from an expression, which only a request to a cluster can evaluate; choose another one with --attestor, or give the signer with --key, --certificate or --certificate-identity',
     },
     {
       name: 'a KMS key without a region',
