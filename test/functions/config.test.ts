@@ -235,14 +235,14 @@ describe('parseConfig', () => {
       {
         path: 'constructor',
         message:
-          'unknown key; known keys: policies, endpoint, outcomes, kms, registries, trust, revocation, events, clusters',
+          'unknown key; known keys: policies, ignoreOtherKinds, exceptions, endpoint, outcomes, kms, registries, trust, revocation, events, http, clusters',
       },
       { path: 'endpoint', message: 'expected a string, found 7' },
       { path: 'clusters[0].token', message: 'unknown key; did you mean "tokens"?' },
       {
         path: 'clusters[0]["odd key"]',
         message:
-          'unknown key; known keys: name, tokens, bearer, cidrs, policies, timeouts, notAfter',
+          'unknown key; known keys: name, tokens, bearer, cidrs, policies, timeouts, api, notAfter',
       },
       { path: 'clusters[0].tokens', message: 'is required' },
     ])

@@ -153,7 +153,7 @@ describe('loadPolicyFolder', () => {
     await write('good.yaml', '')
     await write(
       'bad.yaml',
-      'apiVersion: policies.kyverno.io/v1\nkind: PolicyException\nmetadata: { name: a }\n',
+      'apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: { name: a }\n',
     )
     await expect(loadPolicyFolder(folder)).rejects.toMatchObject({
       code: 'POLICY_INVALID',
@@ -161,7 +161,7 @@ describe('loadPolicyFolder', () => {
       faults: [
         {
           path: `${path.join(folder, 'bad.yaml')}:2:7`,
-          message: expect.stringMatching(/^kind: PolicyException/),
+          message: expect.stringMatching(/^kind: ValidatingPolicy/),
         },
       ],
     })

@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { AdmissionRequest, JsonObject } from '#shared/admission/types.ts'
 import { evaluate, matchConditions } from '#shared/policy/evaluate.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
-import { preparePolicy } from '#shared/policy/prepare.ts'
+import { loadRuntime, type PreparedPolicy, preparePolicy } from '#shared/policy/prepare.ts'
 import { subjectOf } from '#shared/policy/subject.ts'
+import type { CompiledPolicy } from '#shared/policy/types.ts'
 
 const FOLDER = new URL('../../infra/policies/', import.meta.url)
 const DIGEST = `sha256:${'a'.repeat(64)}`
@@ -15,6 +16,14 @@ async function shipped() {
     names.map(async (name) => ({ name, text: await readFile(new URL(name, FOLDER), 'utf8') })),
   )
   return loadPolicies(files, { kmsRegion: 'eu-central-1' })
+}
+
+async function preparedOf(
+  policies: readonly CompiledPolicy[],
+  wanted: string,
+): Promise<PreparedPolicy> {
+  const policy = policies.find(({ name }) => name === wanted)!
+  return preparePolicy(policy, await loadRuntime(policy))
 }
 
 function podRequest(image: string, changes: Partial<AdmissionRequest> = {}): AdmissionRequest {
@@ -66,7 +75,7 @@ describe('the policies that ship', () => {
     },
   ])('$policy with $count signatures: $is.status', async ({ policy, count, is }) => {
     const { policies } = await shipped()
-    const prepared = preparePolicy(policies.find(({ name }) => name === policy)!)
+    const prepared = await preparedOf(policies, policy)
     const subject = subjectOf(podRequest(`registry.example.com/shop/api:1@${DIGEST}`))
     expect(matchConditions(prepared, subject)).toEqual({ status: 'matched' })
     expect(evaluate(prepared, subject, () => ({ kind: 'value', value: count }))).toMatchObject(is)
@@ -74,7 +83,7 @@ describe('the policies that ship', () => {
 
   test('a volume made of an image is an image to the policy that is about all of them', async () => {
     const { policies } = await shipped()
-    const prepared = preparePolicy(policies.find(({ name }) => name === 'signed-images')!)
+    const prepared = await preparedOf(policies, 'signed-images')
     const object = podOf(`registry.example.com/api:1@${DIGEST}`)
     const volume = `registry.example.com/model:1@${DIGEST}`
     const spec = { ...(object.spec as JsonObject), volumes: [{ image: { reference: volume } }, {}] }
@@ -90,7 +99,7 @@ describe('the policies that ship', () => {
 
   test('an update of labels is none of the shop policy’s business, another image is', async () => {
     const { policies } = await shipped()
-    const prepared = preparePolicy(policies.find(({ name }) => name === 'shop-images')!)
+    const prepared = await preparedOf(policies, 'shop-images')
     const update = (object: JsonObject) =>
       matchConditions(
         prepared,
