@@ -1,3 +1,5 @@
+import { includes, type Ranges } from './ranges.ts'
+
 /** What an assertion asks for, as bits. */
 export const BEGIN_LINE = 1
 export const END_LINE = 2
@@ -29,15 +31,12 @@ export function likeness(rune: number): number {
   return isWord(rune) ? 97 : 32
 }
 
-/** First of each run of characters that assertions tell from those before it. */
-export const TOLD_APART: readonly number[] = [10, 11, 48, 58, 65, 91, 95, 96, 97, 123]
+/** ASCII letters, digits and `_`, whatever the flags. */
+export const WORD: Ranges = [48, 57, 65, 90, 95, 95, 97, 122]
 
-/** ASCII letters, digits and `_`, with any flags. */
+/** Runs that assertions tell from what is around them. */
+export const TOLD_APART: Ranges = [NEWLINE, NEWLINE, ...WORD]
+
 function isWord(rune: number): boolean {
-  return (
-    (rune >= 97 && rune <= 122) ||
-    (rune >= 65 && rune <= 90) ||
-    (rune >= 48 && rune <= 57) ||
-    rune === 95
-  )
+  return includes(WORD, rune)
 }

@@ -1,25 +1,20 @@
 import { assertionsBetween, likeness, NONE, TOLD_APART } from './assertion.ts'
 import { ASSERT, CAPTURE, MATCH, type Program, RUNE, SPLIT, takes } from './program.ts'
-import { lastNotAbove } from './ranges.ts'
-import type { Starts } from './starts.ts'
-import { runeAt } from './syntax.ts'
+import { grown, lastNotAbove } from './ranges.ts'
+import { type Starts, startsOf } from './starts.ts'
+import { runeAt, unitsOf } from './syntax.ts'
 
 /** Most numbers kept in transitions and states together, about 1 MB; past them the automaton forgets what it knows and goes on. */
 const MAX_KEPT = 1 << 18
 
-/** Transitions: to a state from 1 on, or one of these. */
-const UNKNOWN = 0
+/** Transitions: to a state from 1 on, one of these, or 0 as long as it is not known. */
 const DEAD = -1
 const MATCHED = -2
 
 const START = 1
 
-interface State {
-  /** Instructions where a character is awaited or what leads there, in order. */
-  pcs: readonly number[]
-  /** What assertions see before. */
-  before: number
-}
+/** What assertions see before, and then the instructions where a character is awaited or what leads there, in order. */
+type State = readonly number[]
 
 /**
  * Says whether a program matches anywhere in a text: a deterministic automaton over classes of characters, built as texts need it.
@@ -43,9 +38,9 @@ export class Automaton {
   #rows = new Int32Array(0)
   #kept = 0
 
-  constructor(program: Program, starts: Starts) {
+  constructor(program: Program) {
     this.#program = program
-    this.#starts = starts
+    this.#starts = startsOf(program)
     this.#classes = classesOf(program)
     this.#width = this.#classes.length + 1
     this.#ascii = new Uint16Array(128)
@@ -61,45 +56,36 @@ export class Automaton {
     const { prefix, hasAsserts } = this.#program
     let state = START
     // What comes before the first character matters to assertions, which are in no prefix.
-    let at = hasAsserts && prefix === '' ? 0 : this.#starts.next(text, 0)
+    let at = hasAsserts && prefix === '' ? 0 : this.#starts(text, 0)
     if (at < 0) return false
     while (at < text.length) {
-      let rune = text.charCodeAt(at++)
-      let next: number
-      if (rune < 128) next = this.#rows[state * width + (ascii[rune] ?? 0)] ?? UNKNOWN
-      else {
-        rune = runeAt(text, at - 1)
-        if (rune > 0xffff) at++
-        next = this.#rows[state * width + lastNotAbove(this.#classes, rune)] ?? UNKNOWN
-      }
-      if (next === UNKNOWN) next = this.#build(state, rune)
-      if (next < UNKNOWN) return next === MATCHED
-      state = next
+      let rune = text.charCodeAt(at)
+      if (rune > 0x7f) rune = runeAt(text, at)
+      at += unitsOf(rune)
+      const column = rune < 128 ? (ascii[rune] ?? 0) : lastNotAbove(this.#classes, rune)
+      state = this.#rows[state * width + column] || this.#build(state, rune, column)
+      if (state < 0) return state === MATCHED
     }
-    const last = this.#rows[state * width + width - 1] || this.#build(state, NONE)
+    const last = this.#rows[state * width + width - 1] || this.#build(state, NONE, width - 1)
     return last === MATCHED
   }
 
-  /** The transition of a state by a character, or by the end, which is kept. */
-  #build(number: number, rune: number): number {
-    // Every number that was given out has its state.
-    const state = this.#states[number] as State
-    const column = rune === NONE ? this.#width - 1 : lastNotAbove(this.#classes, rune)
-    const next = this.#follow(state, rune)
+  /** The transition of a state by a character, or by the end; it is kept, unless all has been forgotten in between. */
+  #build(number: number, rune: number, column: number): number {
     const states = this.#states
+    const next = this.#follow(states[number] ?? [], rune)
     const to = typeof next === 'number' ? next : this.#number(next, likeness(rune))
     if (states === this.#states) this.#rows[number * this.#width + column] = to
     return to
   }
 
   /** Where the program can be after the character, given where it can be before. */
-  #follow({ pcs, before }: State, rune: number): number[] | typeof DEAD | typeof MATCHED {
+  #follow([before = NONE, ...left]: State, rune: number): number[] | typeof DEAD | typeof MATCHED {
     const { ops, outs, args, hasAsserts, anchored, start } = this.#program
     const holds = hasAsserts ? assertionsBetween(before, rune) : 0
     const marks = this.#marks
     const generation = ++this.#generation
     const next: number[] = []
-    const left = [...pcs]
     for (let pc = left.pop(); pc !== undefined; pc = left.pop()) {
       this.steps++
       if (marks[pc] === generation) continue
@@ -117,51 +103,42 @@ export class Automaton {
   }
 
   /** The number of the state with these instructions, a new one if need be. */
-  #number(pcs: number[], before: number): number {
-    const { hasAsserts } = this.#program
-    const sorted = [...new Set(pcs)].sort((a, b) => a - b)
-    const state = { pcs: sorted, before: hasAsserts ? before : NONE }
-    const key = `${state.before},${sorted}`
-    const known = this.#numbers.get(key)
+  #number(pcs: readonly number[], before: number): number {
+    const state = [...new Set(pcs)].sort((a, b) => a - b)
+    state.unshift(this.#program.hasAsserts ? before : NONE)
+    const known = this.#numbers.get(`${state}`)
     if (known !== undefined) return known
-    this.#kept += this.#width + sorted.length
+    this.#kept += this.#width + state.length
     if (this.#kept > MAX_KEPT) this.#forget()
-    return this.#add(key, state)
+    return this.#add(state)
   }
 
-  #add(key: string, state: State): number {
+  #add(state: State): number {
     const number = this.#states.push(state) - 1
-    this.#numbers.set(key, number)
-    const needed = (number + 1) * this.#width
-    if (needed > this.#rows.length) {
-      const rows = new Int32Array(2 * needed)
-      rows.set(this.#rows)
-      this.#rows = rows
-    }
+    this.#numbers.set(`${state}`, number)
+    while ((number + 1) * this.#width > this.#rows.length) this.#rows = grown(this.#rows)
     return number
   }
 
   /** Only the first state is left. Number 0 is none. */
   #forget(): void {
-    const none = { pcs: [], before: NONE }
-    this.#states = [none]
+    this.#states = [[]]
     this.#numbers = new Map()
-    this.#rows = new Int32Array(0)
+    this.#rows = new Int32Array(4 * this.#width)
     this.#kept = 0
-    this.#add(`${NONE},${this.#program.start}`, { pcs: [this.#program.start], before: NONE })
+    this.#add([NONE, this.#program.start])
   }
 }
 
 /** First character of every run that the program treats alike. */
 function classesOf({ ops, args, sets, hasAsserts }: Program): readonly number[] {
   const firsts = new Set([0])
-  for (const ranges of sets) {
+  for (const ranges of hasAsserts ? [...sets, TOLD_APART] : sets) {
     for (const [i, rune] of ranges.entries()) firsts.add(rune + (i % 2))
   }
   for (const [pc, op] of ops.entries()) {
     const rune = args[pc] ?? 0
     if (op === RUNE) firsts.add(rune).add(rune + 1)
   }
-  if (hasAsserts) for (const rune of TOLD_APART) firsts.add(rune)
   return [...firsts].sort((a, b) => a - b)
 }

@@ -2,8 +2,8 @@ import { assertionsAt } from './assertion.ts'
 import { ASSERT, CAPTURE, MATCH, type Program, RUNE, SPLIT } from './program.ts'
 import { includes } from './ranges.ts'
 import type { Slots } from './search.ts'
-import type { Starts } from './starts.ts'
-import { runeAt } from './syntax.ts'
+import { type Starts, startsOf } from './starts.ts'
+import { runeAt, unitsOf } from './syntax.ts'
 
 /** Most pairs of instruction and position that are kept in mind: 4 KB, cleared for every search. */
 const MAX_PAIRS = 1 << 15
@@ -27,9 +27,9 @@ export class Backtracker {
   /** Instructions and positions still to be tried; or a slot as -1 - slot with the value that it gets back. */
   readonly #left: number[] = []
 
-  constructor(program: Program, starts: Starts) {
+  constructor(program: Program) {
     this.#program = program
-    this.#starts = starts
+    this.#starts = startsOf(program)
   }
 
   /** The leftmost match at or behind `from` in a short text; undefined when there is none. */
@@ -39,8 +39,8 @@ export class Backtracker {
     if (this.#visited.length < words) this.#visited = new Uint32Array(words)
     else this.#visited.fill(0, 0, words)
     const found = new Int32Array(slots).fill(-1)
-    for (let at = from; at <= text.length; at += runeAt(text, at) > 0xffff ? 2 : 1) {
-      at = this.#starts.next(text, at)
+    for (let at = from; at <= text.length; at += unitsOf(runeAt(text, at))) {
+      at = this.#starts(text, at)
       if (at < 0 || (anchored && at > 0)) break
       found[0] = at
       if (this.#matches(text, at, found)) return found
@@ -87,9 +87,8 @@ export class Backtracker {
           if (at === text.length) break
           let rune = text.charCodeAt(at)
           if (rune >= 0xd800) rune = runeAt(text, at)
-          const set = sets[arg]
-          if (op === RUNE ? rune !== arg : set === undefined || !includes(set, rune)) break
-          at += rune > 0xffff ? 2 : 1
+          if (op === RUNE ? rune !== arg : !includes(sets[arg] ?? [], rune)) break
+          at += unitsOf(rune)
         }
       }
     }

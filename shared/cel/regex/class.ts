@@ -2,7 +2,7 @@ import { escapedRune } from './escape.ts'
 import { folded } from './fold.ts'
 import { perlClass, posixClass } from './named.ts'
 import { negate, normalise, type Ranges } from './ranges.ts'
-import { type Cursor, refuse } from './syntax.ts'
+import { BAD_RANGE, type Cursor, refuse } from './syntax.ts'
 import { property } from './unicode.ts'
 
 /** The runes of a bracket expression, from its `[` on. */
@@ -30,7 +30,7 @@ function addRange(cursor: Cursor, from: number, pairs: number[]): void {
   if (cursor.sees('-') && cursor.at + 1 < cursor.text.length && !cursor.sees('-]')) {
     cursor.at++
     high = classRune(cursor, from)
-    if (high < low) refuse('invalid character class range', cursor.since(start))
+    if (high < low) refuse(BAD_RANGE, cursor.since(start))
   }
   pairs.push(low, high)
 }
@@ -46,10 +46,7 @@ function posix(cursor: Cursor, fold: boolean): Ranges | undefined {
   if (end < 0) return undefined
   const from = cursor.at
   cursor.at = end + 2
-  return (
-    posixClass(cursor.text.slice(from + 2, end), fold) ??
-    refuse('invalid character class range', cursor.since(from))
-  )
+  return posixClass(cursor.text.slice(from + 2, end), fold) ?? refuse(BAD_RANGE, cursor.since(from))
 }
 
 /** The runes of `\\d`, `\\pL`, `\\p{Greek}` and their like, which is passed then; undefined when none of them stands next. */
@@ -66,9 +63,7 @@ function unicodeClass(cursor: Cursor, upper: boolean, fold: boolean): Ranges | u
   const from = cursor.at
   const name = propertyName(cursor)
   const inverted = name.startsWith('^')
-  const ranges =
-    property(inverted ? name.slice(1) : name) ??
-    refuse('invalid character class range', cursor.since(from))
+  const ranges = property(inverted ? name.slice(1) : name) ?? refuse(BAD_RANGE, cursor.since(from))
   const all = fold ? folded(ranges) : ranges
   return upper !== inverted ? negate(all) : all
 }
@@ -80,7 +75,7 @@ function propertyName(cursor: Cursor): string {
   const start = cursor.at
   if (cursor.rune() !== 0x7b) return cursor.since(start)
   const end = cursor.text.indexOf('}', start)
-  if (end < 0) refuse('invalid character class range', cursor.text.slice(from))
+  if (end < 0) refuse(BAD_RANGE, cursor.text.slice(from))
   cursor.at = end + 1
   return cursor.text.slice(start + 1, end)
 }

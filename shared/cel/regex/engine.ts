@@ -5,8 +5,7 @@ import { parse } from './parse.ts'
 import { compileProgram, type Program } from './program.ts'
 import { parseReplacement } from './replacement.ts'
 import { Searcher, type Slots } from './search.ts'
-import { Starts } from './starts.ts'
-import { refuse, runeAt } from './syntax.ts'
+import { refuse, runeAt, TOO_LARGE, unitsOf } from './syntax.ts'
 
 /** Tests for which no automaton is built, if the text is short. */
 const FEW = 4
@@ -20,86 +19,75 @@ const MAX_SLOTS = 1 << 23
 export function compileRegex(pattern: string): Regex {
   const { node, groups } = parse(pattern)
   const program = compileProgram(node, groups)
-  if (program.ops.length * program.slots > MAX_SLOTS) refuse('expression too large', pattern)
-  return new CompiledRegex(program, groups)
+  if (program.ops.length * program.slots > MAX_SLOTS) refuse(TOO_LARGE, pattern)
+  const finder = finderOf(program)
+  return {
+    groups,
+    test: testOf(program, finder),
+    matches: (text, limit) =>
+      allMatches(finder(text), text, limit).map((slots) =>
+        Array.from({ length: groups + 1 }, (_, group) => piece(text, slots, group)),
+      ),
+    replace(text, replacement, limit) {
+      const found = allMatches(finder(text), text, limit)
+      if (found.length === 0) return text
+      const parts = parseReplacement(replacement, groups)
+      let out = ''
+      let at = 0
+      for (const slots of found) {
+        out += text.slice(at, slots[0])
+        for (const part of parts) {
+          out += typeof part === 'string' ? part : (piece(text, slots, part) ?? '')
+        }
+        at = slots[1] ?? 0
+      }
+      return out + text.slice(at)
+    },
+  }
 }
 
-class CompiledRegex implements Regex {
-  readonly groups: number
-  readonly #program: Program
-  #starts: Starts | undefined
-  #backtracker: Backtracker | undefined
-  #automaton: Automaton | undefined
-  #searcher: Searcher | undefined
-  #tests = 0
+type Finder = Backtracker | Searcher
 
-  constructor(program: Program, groups: number) {
-    this.#program = program
-    this.groups = groups
-  }
-
-  test(text: string): boolean {
-    const program = this.#program
-    if (program.isLiteral) return text.includes(program.prefix)
-    // An automaton pays when it is used again.
-    if (this.#tests++ < FEW && isShort(program, text)) {
-      return this.#finder(text).find(text, 0) !== undefined
-    }
-    this.#starts ??= new Starts(program)
-    this.#automaton ??= new Automaton(program, this.#starts)
-    return this.#automaton.test(text)
-  }
-
-  matches(text: string, limit?: number): (string | undefined)[][] {
-    return this.#all(text, limit).map((slots) => {
-      const groups: (string | undefined)[] = []
-      for (let group = 0; group <= this.groups; group++) groups.push(piece(text, slots, group))
-      return groups
-    })
-  }
-
-  replace(text: string, replacement: string, limit?: number): string {
-    const found = this.#all(text, limit)
-    if (found.length === 0) return text
-    const parts = parseReplacement(replacement, this.groups)
-    let out = ''
-    let at = 0
-    for (const slots of found) {
-      out += text.slice(at, slots[0])
-      for (const part of parts) {
-        out += typeof part === 'string' ? part : (piece(text, slots, part) ?? '')
-      }
-      at = slots[1] ?? 0
-    }
-    return out + text.slice(at)
-  }
-
-  #finder(text: string): Backtracker | Searcher {
-    const program = this.#program
-    this.#starts ??= new Starts(program)
+/** What finds the matches of a text; each is made when it is first needed. */
+function finderOf(program: Program): (text: string) => Finder {
+  let backtracker: Backtracker | undefined
+  let searcher: Searcher | undefined
+  return (text) => {
     if (isShort(program, text)) {
-      this.#backtracker ??= new Backtracker(program, this.#starts)
-      return this.#backtracker
+      backtracker ??= new Backtracker(program)
+      return backtracker
     }
-    this.#searcher ??= new Searcher(program, this.#starts)
-    return this.#searcher
+    searcher ??= new Searcher(program)
+    return searcher
   }
+}
 
-  /** Every match, as Go counts them: an empty one right behind another match is none. */
-  #all(text: string, limit = Number.POSITIVE_INFINITY): Slots[] {
-    const finder = this.#finder(text)
-    const found: Slots[] = []
-    let end = -1
-    for (let from = 0; from <= text.length && found.length < limit; ) {
-      const slots = finder.find(text, from)
-      if (slots === undefined) break
-      const [first = 0, last = 0] = slots
-      if (first < last || first !== end) found.push(slots)
-      end = last
-      from = last > from ? last : from + (runeAt(text, from) > 0xffff ? 2 : 1)
-    }
-    return found
+function testOf(program: Program, finder: (text: string) => Finder): (text: string) => boolean {
+  const { prefix, isLiteral } = program
+  if (isLiteral) return (text) => text.includes(prefix)
+  let automaton: Automaton | undefined
+  let tests = 0
+  return (text) => {
+    // An automaton pays when it is used again.
+    if (tests++ < FEW && isShort(program, text)) return finder(text).find(text, 0) !== undefined
+    automaton ??= new Automaton(program)
+    return automaton.test(text)
   }
+}
+
+/** Every match, as Go counts them: an empty one right behind another match is none. */
+function allMatches(finder: Finder, text: string, limit = Number.POSITIVE_INFINITY): Slots[] {
+  const found: Slots[] = []
+  let end = -1
+  for (let from = 0; from <= text.length && found.length < limit; ) {
+    const slots = finder.find(text, from)
+    if (slots === undefined) break
+    const [first = 0, last = 0] = slots
+    if (first < last || first !== end) found.push(slots)
+    end = last
+    from = last > from ? last : from + unitsOf(runeAt(text, from))
+  }
+  return found
 }
 
 function piece(text: string, slots: Slots, group: number): string | undefined {

@@ -1,5 +1,6 @@
-import { MAX_RUNE } from './ranges.ts'
-import { type Cursor, refuse } from './syntax.ts'
+import { WORD } from './assertion.ts'
+import { includes, MAX_RUNE } from './ranges.ts'
+import { BAD_ESCAPE, type Cursor, refuse } from './syntax.ts'
 
 /** Letters that mean a control character, from U+0007 on; there is no `\\b`. */
 const CONTROLS = 'a tnvfr'
@@ -11,32 +12,30 @@ export function escapedRune(cursor: Cursor): number {
   if (cursor.done) refuse('trailing backslash at end of expression', '')
   const rune = cursor.rune()
   const char = String.fromCodePoint(rune)
-  if (isOctal(char) && (char === '0' || isOctal(cursor.text[cursor.at]))) return octal(cursor, rune)
+  if (char === '0' || (char > '0' && char < '8' && seesDigit(cursor, '7'))) {
+    return octal(cursor, rune)
+  }
   const value = char === 'x' ? hex(cursor) : plainEscape(char, rune)
-  return value ?? refuse('invalid escape sequence', cursor.since(from))
+  return value ?? refuse(BAD_ESCAPE, cursor.since(from))
 }
 
 function plainEscape(char: string, rune: number): number | undefined {
   const control = char === ' ' ? -1 : CONTROLS.indexOf(char)
   if (control >= 0) return control + 7
-  return rune < 128 && !isAlphanumeric(char) ? rune : undefined
+  // Signs stand for themselves, and so does `_`.
+  return rune < 128 && (char === '_' || !includes(WORD, rune)) ? rune : undefined
 }
 
-/** True for ASCII letters and digits. */
-export function isAlphanumeric(char: string): boolean {
-  return (
-    (char >= '0' && char <= '9') || (char >= 'a' && char <= 'z') || (char >= 'A' && char <= 'Z')
-  )
-}
-
-function isOctal(char: string | undefined): boolean {
-  return char !== undefined && char >= '0' && char <= '7'
+/** True when the next character is a digit, no higher than the last one that counts. */
+export function seesDigit({ text, at }: Cursor, last = '9'): boolean {
+  const char = text.charAt(at)
+  return char >= '0' && char <= last
 }
 
 /** Up to three digits, the first of them read. */
 function octal(cursor: Cursor, first: number): number {
   let value = first - 48
-  for (let i = 0; i < 2 && isOctal(cursor.text[cursor.at]); i++) {
+  for (let i = 0; i < 2 && seesDigit(cursor, '7'); i++) {
     value = value * 8 + cursor.rune() - 48
   }
   return value

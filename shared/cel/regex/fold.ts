@@ -64,16 +64,10 @@ export function folded(ranges: Ranges): Ranges {
 
 /** Most classes are ASCII and need no table of the world. */
 function foldAscii(ranges: Ranges, out: number[]): void {
-  for (let i = 0; i < ranges.length; i += 2) {
-    for (const [a, change] of [
-      [97, -32],
-      [65, 32],
-    ] as const) {
-      const first = Math.max(ranges[i] ?? 0, a)
-      const last = Math.min(ranges[i + 1] ?? 0, a + 25)
-      if (first <= last) out.push(first + change, last + change)
-    }
+  const has = (upper: number) => includes(ranges, upper) || includes(ranges, upper + 32)
+  for (let upper = 65; upper <= 90; upper++) {
+    if (has(upper)) out.push(upper, upper, upper + 32, upper + 32)
   }
-  if (includes(ranges, 75) || includes(ranges, 107)) out.push(KELVIN, KELVIN)
-  if (includes(ranges, 83) || includes(ranges, 115)) out.push(LONG_S, LONG_S)
+  if (has(75)) out.push(KELVIN, KELVIN)
+  if (has(83)) out.push(LONG_S, LONG_S)
 }

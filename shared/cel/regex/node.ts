@@ -1,6 +1,6 @@
 import { foldings } from './fold.ts'
 import { normalise, type Ranges } from './ranges.ts'
-import { refuse } from './syntax.ts'
+import { refuse, TOO_LARGE } from './syntax.ts'
 
 /** A parsed pattern. `runes` are the characters of a literal, the ranges of a class. */
 export type Node = Measure &
@@ -28,8 +28,8 @@ interface Measure {
 const MAX_HEIGHT = 1000
 /** Most instructions of a pattern: Go's, which is 128 MB of its own. */
 const MAX_SIZE = (128 << 20) / 40
-/** Most numbers in all classes of a pattern: 32 MB. Go takes eight times as many; an isolate has 128 MB for everything. */
-const MAX_CLASS_NUMBERS = 1 << 22
+/** Most numbers in all classes of a pattern: 8 MB. Go takes thirty-two times as many; an isolate has 128 MB for everything. */
+const MAX_CLASS_NUMBERS = 1 << 20
 /** Most copies of something that repetitions within each other may ask for. */
 const MAX_COPIES = 1000
 
@@ -138,7 +138,7 @@ export class NodeFactory {
 
   #measured(node: Node): Node {
     if (node.size > MAX_SIZE || this.#classNumbers > MAX_CLASS_NUMBERS) {
-      refuse('expression too large', this.#pattern)
+      refuse(TOO_LARGE, this.#pattern)
     }
     if (node.height > MAX_HEIGHT) refuse('expression nests too deeply', this.#pattern)
     return node

@@ -34,9 +34,7 @@ export interface Program {
 /** True when the instruction, a RUNE or SET, takes the character. */
 export function takes({ ops, args, sets }: Program, pc: number, rune: number): boolean {
   const arg = args[pc] ?? 0
-  if (ops[pc] === RUNE) return arg === rune
-  const set = sets[arg]
-  return set !== undefined && includes(set, rune)
+  return ops[pc] === RUNE ? arg === rune : includes(sets[arg] ?? [], rune)
 }
 
 /** The program of a tree; every part is emitted after what follows it, so that it knows where to go on. */

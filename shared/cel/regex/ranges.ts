@@ -71,3 +71,10 @@ export function includes(ranges: Ranges, rune: number): boolean {
   }
   return false
 }
+
+/** The numbers, with room for as many again behind them. */
+export function grown(numbers: Int32Array): Int32Array<ArrayBuffer> {
+  const more = new Int32Array(2 * numbers.length)
+  more.set(numbers)
+  return more
+}

@@ -1,7 +1,8 @@
 import { assertionsAt, NONE } from './assertion.ts'
 import { ASSERT, CAPTURE, MATCH, type Program, SPLIT, takes } from './program.ts'
-import type { Starts } from './starts.ts'
-import { runeAt } from './syntax.ts'
+import { grown } from './ranges.ts'
+import { type Starts, startsOf } from './starts.ts'
+import { runeAt, unitsOf } from './syntax.ts'
 
 /** Slots of a match: where the whole and then every group begins and ends; -1 for a group that has no part in it. */
 export type Slots = Int32Array
@@ -35,9 +36,9 @@ export class Searcher {
   /** The slots of the way that is being followed. */
   readonly #way: Slots
 
-  constructor(program: Program, starts: Starts) {
+  constructor(program: Program) {
     this.#program = program
-    this.#starts = starts
+    this.#starts = startsOf(program)
     const size = program.ops.length
     this.#marks = new Int32Array(size)
     this.#now = threads(program.slots)
@@ -53,7 +54,7 @@ export class Searcher {
     for (let at = from; ; ) {
       if (this.#now.count === 0) {
         if (found !== undefined) return found
-        at = this.#starts.next(text, at)
+        at = this.#starts(text, at)
         if (at < 0 || (anchored && at > 0)) return undefined
         this.#round++
       }
@@ -63,7 +64,7 @@ export class Searcher {
         this.#reach(this.#now, start, text, at)
       }
       const rune = at < text.length ? runeAt(text, at) : NONE
-      const after = at + (rune > 0xffff ? 2 : 1)
+      const after = at + unitsOf(rune)
       found = this.#step(text, at, rune, after) ?? found
       if (rune === NONE) return found
       at = after
@@ -140,10 +141,4 @@ function threads(slots: number): Threads {
     slots: new Int32Array(FIRST_THREADS * slots),
     count: 0,
   }
-}
-
-function grown(numbers: Int32Array): Int32Array {
-  const more = new Int32Array(2 * numbers.length)
-  more.set(numbers)
-  return more
 }

@@ -1,21 +1,15 @@
 import { MATCH, type Program, RUNE, SET, SPLIT } from './program.ts'
 
-/** Finds where in a text a match may begin at all. */
-export class Starts {
-  readonly #prefix: string
-  /** By ASCII character: 1 when a match may begin with it. Undefined when one may begin with nothing. */
-  readonly #ascii: Uint8Array | undefined
+/** Says where in a text a match may begin: the first such position at or behind another; -1 when there is none. */
+export type Starts = (text: string, at: number) => number
 
-  constructor(program: Program) {
-    this.#prefix = program.prefix
-    this.#ascii = this.#prefix === '' ? firstCharacters(program) : undefined
-  }
-
-  /** The first such position at or behind `at`; -1 when there is none. */
-  next(text: string, at: number): number {
-    if (this.#prefix !== '') return text.indexOf(this.#prefix, at)
-    const ascii = this.#ascii
-    if (ascii === undefined) return at
+/** Tells by the beginning of a program where its matches may begin. */
+export function startsOf(program: Program): Starts {
+  const { prefix } = program
+  if (prefix !== '') return (text, at) => text.indexOf(prefix, at)
+  const ascii = firstCharacters(program)
+  if (ascii === undefined) return (_, at) => at
+  return (text, at) => {
     for (let i = at; i < text.length; i++) {
       const unit = text.charCodeAt(i)
       if (unit > 127 || ascii[unit] === 1) return i
@@ -24,6 +18,7 @@ export class Starts {
   }
 }
 
+/** By ASCII character: 1 when a match may begin with it. Undefined when one may begin with nothing. */
 function firstCharacters({ ops, outs, args, sets, start }: Program): Uint8Array | undefined {
   const ascii = new Uint8Array(128)
   const reached = new Set([start])

@@ -1,3 +1,10 @@
+/** Go's words for faults that are found in several places. */
+export const BAD_RANGE = 'invalid character class range'
+export const BAD_ESCAPE = 'invalid escape sequence'
+export const BAD_COUNT = 'invalid repeat count'
+export const BAD_NAME = 'invalid named capture'
+export const TOO_LARGE = 'expression too large'
+
 /** Refuses a pattern with the words and the piece of it that Go's regexp names. */
 export function refuse(what: string, piece: string): never {
   throw new SyntaxError(`error parsing regexp: ${what}: \`${piece}\``)
@@ -10,6 +17,11 @@ export const REPLACEMENT = 0xfffd
 export function runeAt(text: string, at: number): number {
   const rune = text.codePointAt(at) ?? REPLACEMENT
   return rune >= 0xd800 && rune < 0xe000 ? REPLACEMENT : rune
+}
+
+/** The code units that a rune takes. */
+export function unitsOf(rune: number): number {
+  return rune > 0xffff ? 2 : 1
 }
 
 /** Where a parser stands in its pattern. */
@@ -40,7 +52,7 @@ export class Cursor {
   /** The next character, passed. U+FFFD at the end, which moves nothing. */
   rune(): number {
     const rune = runeAt(this.text, this.at)
-    if (!this.done) this.at += rune > 0xffff ? 2 : 1
+    if (!this.done) this.at += unitsOf(rune)
     return rune
   }
 

@@ -1,4 +1,5 @@
-import { MAX_RUNE, negate, normalise, type Ranges, without } from './ranges.ts'
+import { WORD } from './assertion.ts'
+import { includes, MAX_RUNE, negate, normalise, type Ranges, without } from './ranges.ts'
 
 /**
  * What Unicode 15.1 to 17 added to the 15.0 that Go has: the gap to the run before it and, after a dot, how many more follow, in base 36.
@@ -96,12 +97,7 @@ function script(name: string): Ranges | undefined {
 
 /** True when every character may stand in a name of Unicode, so that it is nothing else in a pattern. */
 function isName(name: string): boolean {
-  for (const char of name) {
-    if (!((char >= 'a' && char <= 'z') || (char >= 'A' && char <= 'Z') || char === '_')) {
-      return false
-    }
-  }
-  return name !== ''
+  return name !== '' && [...name].every((char) => includes(WORD, char.codePointAt(0) ?? 0))
 }
 
 let everyRune: string | undefined
