@@ -36,26 +36,35 @@ const KIND_OF_RESOURCE: Readonly<Record<string, string>> = {
   'batch/jobs': 'batch/Job',
 }
 
+/** Kinds of subresources that run nothing, by `group/Kind`. One that is not known to is no proof that nothing would run. */
+const RUNS_NOTHING: readonly string[] = ['autoscaling/Scale', 'policy/Eviction', '/Binding']
+
 /** What an object would run. */
 export interface Extraction {
   /** Every image with its place, list by list in the object's own order. */
   images: readonly ExtractedImage[]
-  /** The CEL variable `images`: all three lists when the object has a Pod template, no key at all when it has none. */
+  /** The CEL variable `images`: all three lists for Pods, their controllers and what is sent to these, no key at all for anything else. */
   map: Readonly<Record<string, readonly string[]>>
 }
 
 const NOTHING: Extraction = { images: [], map: {} }
+const EMPTY: Extraction = {
+  images: [],
+  map: { containers: [], initContainers: [], ephemeralContainers: [] },
+}
 
 /**
- * The images of a request's object, or of `oldObject` when there is no object (DELETE). Objects without a Pod template, such as
- * Scale, Eviction and the options of CONNECT, have none. Throws `IMAGE_LIST_INVALID` with every pointer where a list or an
+ * The images of a request's object, or of `oldObject` when there is no object (DELETE). What else is sent to a Pod or a controller, such
+ * as Scale, Eviction and the options of CONNECT, runs no image, so that its lists are empty; upstream has no lists there, and
+ * every expression about images denies. Throws `IMAGE_LIST_INVALID` with every pointer where a list or an
  * image is not what it must be, so that nothing that may run is passed over. Like Kyverno it reads containers only:
  * image volumes (`spec.volumes[].image.reference`) are not extracted.
  */
 export function extractImages(request: AdmissionRequest): Extraction {
   const path = request.operation === 'CONNECT' ? undefined : podSpecPath(request)
   const object = subject(request)
-  if (path === undefined || object === undefined) return NOTHING
+  if (path === undefined) return isAboutPods(request) ? EMPTY : NOTHING
+  if (object === undefined) return NOTHING
   const faults: Fault[] = []
   const images: ExtractedImage[] = []
   const map: Record<string, string[]> = {}
@@ -82,10 +91,21 @@ export function hasPodTemplate(request: AdmissionRequest): boolean {
 function podSpecPath(request: AdmissionRequest): readonly string[] | undefined {
   const byKind = podSpecOf(request.kind)
   if (byKind !== undefined || request.subResource !== undefined) return byKind
+  const kind = kindOfResource(request)
+  return kind === undefined ? undefined : POD_SPECS[kind]
+}
+
+/** True for what is sent to a Pod or a controller and runs nothing itself. */
+function isAboutPods(request: AdmissionRequest): boolean {
+  const { group, kind } = request.kind
+  const runsNothing = request.operation === 'CONNECT' || RUNS_NOTHING.includes(`${group}/${kind}`)
+  return runsNothing && kindOfResource(request) !== undefined
+}
+
+function kindOfResource(request: AdmissionRequest): string | undefined {
   const { group, resource } = request.requestResource ?? request.resource
   const key = `${group}/${resource}`
-  const kind = Object.hasOwn(KIND_OF_RESOURCE, key) ? KIND_OF_RESOURCE[key] : undefined
-  return kind === undefined ? undefined : POD_SPECS[kind]
+  return Object.hasOwn(KIND_OF_RESOURCE, key) ? KIND_OF_RESOURCE[key] : undefined
 }
 
 function podSpecOf({ group, kind }: GroupVersionKind): readonly string[] | undefined {

@@ -13,6 +13,7 @@ import { AdmissionError } from '#shared/errors.ts'
 import { SEAL_TTL_MS } from '#shared/limits.ts'
 import { secretKeyRing } from '#shared/outcome/keyring.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
+import type { CompiledPolicy } from '#shared/policy/types.ts'
 import type { KmsPort } from '#shared/ports.ts'
 import { createRegistryClient } from '#shared/registry/client.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
@@ -28,6 +29,8 @@ export interface World {
   clock: { now: number }
   /** Pushes `<name>:1.0` and signs it; gives `host/name:1.0`, the digest and `host/name:1.0@sha256:…`. */
   push(name: string, by: readonly KeyName[], layout?: SignatureLayout): Promise<PushedImage>
+  /** The policies of documents that must load without a fault. */
+  load(texts: readonly string[]): Promise<readonly CompiledPolicy[]>
   engine(policies: readonly string[], options?: Partial<EngineOptions>): Promise<ImagePolicyEngine>
   close(): Promise<void>
 }
@@ -79,10 +82,8 @@ export async function createWorld(): Promise<World> {
       const tagged = `${reference}:1.0`
       return { tagged, digest: descriptor.digest, pinned: `${tagged}@${descriptor.digest}` }
     },
+    load: policiesOf,
     async engine(texts, options = {}) {
-      const files = texts.map((text, index) => ({ name: `policy-${index}.yaml`, text }))
-      const loaded = await loadPolicies(files)
-      if (loaded.faults.length > 0) throw new Error(JSON.stringify(loaded.faults, null, 2))
       // One for all requests of an engine, as functions have it: they remember verdicts.
       const live = {
         registry: createRegistryClient({
@@ -94,7 +95,7 @@ export async function createWorld(): Promise<World> {
         verifier: createVerifier({ now, kms: createKmsKeys({ port: NO_KMS, now }) }),
       }
       return createImagePolicyEngine({
-        policies: loaded.policies,
+        policies: await policiesOf(texts),
         live: async () => live,
         keyRing: secretKeyRing([{ kid: 'test', secret: new Uint8Array(32).fill(7) }], nodeHash),
         outcomes: { onMissing: 'verify', lifetimeMs: SEAL_TTL_MS },
@@ -104,6 +105,13 @@ export async function createWorld(): Promise<World> {
     },
     close: () => registry.close(),
   }
+}
+
+async function policiesOf(texts: readonly string[]): Promise<readonly CompiledPolicy[]> {
+  const files = texts.map((text, index) => ({ name: `policy-${index}.yaml`, text }))
+  const { policies, faults } = await loadPolicies(files)
+  if (faults.length > 0) throw new Error(JSON.stringify(faults, null, 2))
+  return policies
 }
 
 /** A policy document that wants every matched image signed by the release key, changed by `spec` (YAML lines). */

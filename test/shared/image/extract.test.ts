@@ -110,6 +110,37 @@ describe('extractImages', () => {
       given: request('example.test/v1/pods', 'Pod', { spec: SPEC }),
     },
     {
+      name: 'a DELETE without old object',
+      given: pod(null, { operation: 'DELETE', object: null }),
+    },
+    {
+      name: 'a kind named like a member of every object',
+      given: request('/v1/constructor', 'constructor', {}),
+    },
+    {
+      name: 'a subresource of a Pod that nobody knows',
+      given: request(
+        '/v1/pods',
+        'Runner',
+        { containers: [{ image: 'a:1' }] },
+        { kind: { group: '', version: 'v1', kind: 'Runner' }, subResource: 'runner' },
+      ),
+    },
+    {
+      name: 'the scale of something else',
+      given: request(
+        'example.test/v1/apps',
+        'Scale',
+        {},
+        { kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, subResource: 'scale' },
+      ),
+    },
+  ])('nothing in $name, and no key in the map', ({ given }) => {
+    expect(extractImages(given)).toEqual({ images: [], map: {} })
+  })
+
+  test.each([
+    {
       name: 'the scale of a Deployment',
       given: request(
         'apps/v1/deployments',
@@ -137,16 +168,11 @@ describe('extractImages', () => {
       ),
     },
     { name: 'a CONNECT that claims to be a Pod', given: pod(SPEC, { operation: 'CONNECT' }) },
-    {
-      name: 'a DELETE without old object',
-      given: pod(null, { operation: 'DELETE', object: null }),
-    },
-    {
-      name: 'a kind named like a member of every object',
-      given: request('/v1/constructor', 'constructor', {}),
-    },
-  ])('nothing in $name, and no key in the map', ({ given }) => {
-    expect(extractImages(given)).toEqual({ images: [], map: {} })
+  ])('nothing in $name, and every list is empty', ({ given }) => {
+    expect(extractImages(given)).toEqual({
+      images: [],
+      map: { containers: [], initContainers: [], ephemeralContainers: [] },
+    })
   })
 
   test.each([
