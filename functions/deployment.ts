@@ -96,7 +96,7 @@ function needsAmong(policies: readonly CompiledPolicy[], of: OutsideNeed['of']) 
   return [...byPlace.values()]
 }
 
-/** The JSON text that is embedded in bundles. Trusted roots, which take seven thousand bytes each, are in it once. */
+/** The JSON text that is embedded in bundles. Trusted roots, which take seven thousand bytes each, are in it once, and so is what variants share. */
 export function formatDeployment({ policies, ...rest }: Deployment): string {
   const roots: string[] = []
   const placed = policies.map((policy) =>
@@ -105,7 +105,37 @@ export function formatDeployment({ policies, ...rest }: Deployment): string {
       return String(roots.indexOf(root))
     }),
   )
-  return stringifyJson({ ...rest, policies: placed, roots } as unknown as JsonValue)
+  const policyTexts = withoutShared(placed)
+  return stringifyJson({ ...rest, policies: policyTexts, roots } as unknown as JsonValue)
+}
+
+/** Variants without what the policy right before them says as well: it is what they were generated from. */
+function withoutShared(policies: readonly CompiledPolicy[]): Partial<CompiledPolicy>[] {
+  let base: CompiledPolicy | undefined
+  return policies.map((policy) => {
+    if (policy.autogen === undefined) base = policy
+    if (base === undefined || base === policy || policyKey(base) !== policyKey(policy))
+      return policy
+    const shared = new Map(Object.entries(base).map(([name, value]) => [name, jsonOf(value)]))
+    const isWhole = [...shared.keys()].every((name) => Object.hasOwn(policy, name))
+    const own = Object.entries(policy).filter(([name, value]) => shared.get(name) !== jsonOf(value))
+    return isWhole ? Object.fromEntries(own) : policy
+  })
+}
+
+function withShared(policies: readonly Partial<CompiledPolicy>[]): CompiledPolicy[] {
+  let base: CompiledPolicy | undefined
+  return policies.map((policy) => {
+    // Whole, or the rest of what stands before it: `withoutShared` wrote it.
+    const whole = (policy.name === undefined ? { ...base, ...policy } : policy) as CompiledPolicy
+    if (whole.autogen === undefined) base = whole
+    return whole
+  })
+}
+
+function jsonOf(value: unknown): string {
+  // Policies are JSON by construction; interfaces just have no index signature.
+  return stringifyJson(value as JsonValue)
 }
 
 /** The Deployment in a bundle. The text comes from `formatDeployment`, so nothing but its presence is checked. */
@@ -116,7 +146,7 @@ export function parseDeployment(text: string): Deployment {
     throw new TypeError('the bundle holds no deployment; `countersign build` makes bundles')
   }
   const { config, hash, roots } = parsed
-  const policies = parsed.policies.map((policy) =>
+  const policies = withShared(parsed.policies).map((policy) =>
     withRoots(policy, (place) => roots[Number(place)] ?? ''),
   )
   return { config, policies, hash }
