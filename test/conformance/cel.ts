@@ -46,7 +46,8 @@ interface SpecCase {
   celgo?: { phase: string; type?: string; error?: string; cost?: number }
 }
 
-class Tally {
+/** Counts what came out as expected, what did not, and what is recorded to come out differently. */
+export class Tally {
   passed = 0
   failed = 0
   known = 0

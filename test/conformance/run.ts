@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import { runCelKubernetes, runCelSpec, type SuiteResult } from './cel.ts'
+import { runKyvernoChainsaw } from './kyverno.ts'
+import { runKyvernoCli } from './kyverno-cli.ts'
 import { runNotation } from './notation.ts'
 import { runSigstoreBundles } from './signatures.ts'
 
@@ -11,6 +13,8 @@ const SUITES: Readonly<Record<string, (casesDir: string) => Promise<SuiteResult>
   'cel/spec.json': runCelSpec,
   'signatures/sigstore-bundles': runSigstoreBundles,
   'signatures/notation': runNotation,
+  'kyverno/chainsaw': runKyvernoChainsaw,
+  'kyverno/cli': runKyvernoCli,
 }
 /** Failures printed per suite; the count is always whole. */
 const MAX_PRINTED = 20
