@@ -169,7 +169,9 @@ async function trustOf(
   }
   const isAwaited = cosign.trustedRoot?.expression !== undefined
   // Also a root that nothing will be verified with has to be right.
-  await at(['ctlog'], () => createTrust(isAwaited ? { ...trust, root: EMPTY_ROOT } : trust))
+  await at(['ctlog'], () =>
+    isAwaited ? createTrust({ ...trust, root: EMPTY_ROOT }, { times: 1 }) : createTrust(trust),
+  )
   const isPlainKey = keyless === undefined && !isGiven(cosign.certificate?.certChain)
   // A key proves itself, unless somebody is to say when.
   const isEnough = isPlainKey && insecureIgnoreTlog === true && tsaCertChain === undefined
@@ -224,8 +226,7 @@ async function checkTufRoot(tuf: CosignSpec['tuf'], sources: TrustSources): Prom
 }
 
 /** Stands for a trusted root that is not known yet, so that what is given beside it can be checked. */
-export const EMPTY_ROOT =
-  '{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}'
+const EMPTY_ROOT = '{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}'
 
 /** PEM, or base64 of it. */
 function pemAt(path: Path, value: string | undefined): Promise<string | undefined> {

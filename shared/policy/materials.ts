@@ -9,7 +9,7 @@ import type { RevocationMode } from '../signature/revocation/types.ts'
 import type { AttestorDraft } from '../signature/types.ts'
 import { attestorSources } from './attestor-expressions.ts'
 import type { AttestorFields, NotaryFields } from './attestors.ts'
-import { type CosignDraft, checkedCosign, cosignDraft, EMPTY_ROOT, FieldFault } from './cosign.ts'
+import { type CosignDraft, checkedCosign, cosignDraft, FieldFault } from './cosign.ts'
 import { checkSecrets } from './credentials.ts'
 import type { LoadOptions } from './options.ts'
 import type { PolicySpec } from './schema.ts'
@@ -134,7 +134,9 @@ function checkNotary({ certs, tsaCerts }: NotaryDraft): void {
 
 /** Checks what is there, with stand-ins for what is not. */
 async function checkCosign(draft: CosignDraft, gaps: readonly string[]): Promise<void> {
-  const trust = gaps.includes('trust.root') ? { ...draft.trust, root: EMPTY_ROOT } : draft.trust
+  const isRootAwaited = gaps.includes('trust.root')
+  // What stands beside the root was checked without it.
+  const trust = isRootAwaited ? { ...draft.trust, ignoreTlog: true, ignoreSct: true } : draft.trust
   switch (draft.kind) {
     case 'cosign-key':
       if (!gaps.includes('key.data')) await checkedCosign(draft)

@@ -484,6 +484,15 @@ describe('certificates, roots and subjects that expressions give', () => {
       is: unusable(/trusted root: no trusted root of version 0\.1 or 0\.2/),
     },
     {
+      name: 'a trusted root that trusts nobody is not one that asks for nobody',
+      attestor: byIdentity({ subject: SUBJECT }, annotation('root')),
+      image: keyless,
+      annotations: {
+        root: '{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}',
+      },
+      is: unusable(/trusted root: neither a transparency log nor a timestamp authority is in it/),
+    },
+    {
       name: 'a trusted root that is none, for a key that needs no log',
       attestor: {
         name: 'by',
