@@ -54,6 +54,9 @@ export async function createTrust(
   if (!json && !rekorPubKey && !ignoreTlog) {
     throw invalid('ctlog', 'a trusted root, a key of a transparency log, or to ignore it is needed')
   }
+  if (json && !rekorPubKey && !ignoreTlog && !tsaCertChain && !root.thresholds.times) {
+    throw invalid('trusted root', 'neither a transparency log nor a timestamp authority is in it')
+  }
   if (!json && roots && !ctLogPubKey && !ignoreSct) {
     const found = 'a trusted root, a key of a certificate log, or to ignore it is needed'
     throw invalid('keyless.roots', found)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { digestOf, newPair, signWith, spkiOf } from '#functions/local/sigstore/keys.ts'
+import { digestOf, newPair, pairOf, signWith, spkiOf } from '#functions/local/sigstore/keys.ts'
 import { type Bytes, concat, toBase64, utf8 } from '#shared/bytes.ts'
+import { importVerifyingKey } from '#shared/signature/key.ts'
 import { createIdentityMatcher } from '#shared/signature/sigstore/identity.ts'
 import { createCertificateSigner, createTrust } from '#shared/signature/sigstore/trust.ts'
 import type { BundleVerdict, Thresholds } from '#shared/signature/sigstore/types.ts'
@@ -34,6 +35,7 @@ const pem = (...ders: Uint8Array[]) => ders.map((each) => pemOf({ der: each as B
 const keyPem = (pair: ReturnType<typeof newPair>) =>
   pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
 const TSA = pem(world.tsaCertificate(), world.tsaRoot)
+const changedRoot = (change: object) => JSON.stringify({ ...world.trustedRoot(), ...change })
 const FUTURE = { until: SIGNED_AT + 10_000 }
 
 interface Setup {
@@ -220,6 +222,34 @@ describe('trust does not hold', () => {
   })
 })
 
+describe('a key in a root that names no log', () => {
+  const signer = pairOf('P-256')
+  const root = changedRoot({ tlogs: [], ctlogs: [] })
+  const judgeKey = async (timestamps: number[], trust: SigstoreTrust) => {
+    const spki = spkiOf(signer) as Bytes
+    const bundle = world.bundle({ rekor: 'none', plainKey: true, signer, timestamps })
+    return verifyBundle(utf8(JSON.stringify(bundle)), {
+      artifact: { bytes: ARTIFACT as Bytes },
+      trust: await createTrust(trust),
+      signer: { key: await importVerifyingKey(spki), spki },
+      now: AT,
+    })
+  }
+
+  test('counts with a timestamp', async () => {
+    expect(await judgeKey([SIGNED_AT], { root })).toMatchObject({ status: 'verified' })
+  })
+
+  test('says no without one, since nobody at all has seen the signature', async () => {
+    const reason = 'times by 0 trusted witnesses, expected 1'
+    expect(await judgeKey([], { root })).toEqual(refused(reason))
+  })
+
+  test('counts without one where no witness is asked for', async () => {
+    expect(await judgeKey([], { root, ignoreTlog: true })).toMatchObject({ status: 'verified' })
+  })
+})
+
 describe('material that is wrong', () => {
   const root = mintRoot()
   const many = (count: number) =>
@@ -237,6 +267,11 @@ describe('material that is wrong', () => {
       name: 'authorities without a word on certificate logs',
       trust: { roots: OURS.roots!, ignoreTlog: true },
       says: `keyless.roots: a trusted root, a key of a certificate log, or to ignore it ${needed}`,
+    },
+    {
+      name: 'a root without anybody who sees signatures',
+      trust: { root: changedRoot({ tlogs: [], timestampAuthorities: [] }) },
+      says: 'trusted root: neither a transparency log nor a timestamp authority is in it',
     },
     { name: 'a root that is not JSON', trust: { root: '{' }, says: 'trusted root: not JSON' },
     {
