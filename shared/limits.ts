@@ -168,6 +168,8 @@ export const MAX_KEY_CHARS = 16 * KIB
 export const MAX_CERTIFICATES = 10
 /** One certificate, DER bytes: real ones take one to three thousand. */
 export const MAX_CERTIFICATE_BYTES = 16 * KIB
+/** Elements of one DER value that are read as a list: real ones have a dozen, entries of a CRL are gone through one by one. */
+export const MAX_DER_ELEMENTS = 1000
 /** Extensions of one certificate, and attributes of one name: real ones have a dozen. */
 export const MAX_CERTIFICATE_PARTS = 64
 /** Certificates of one trust store: the largest public lists have about 150. */

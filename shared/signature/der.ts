@@ -1,4 +1,5 @@
 import { type Bytes, concat } from '../bytes.ts'
+import { MAX_DER_ELEMENTS } from '../limits.ts'
 
 /** ASN.1 tags this folder reads. */
 export const TAG = {
@@ -23,14 +24,14 @@ export interface DerElement {
 
 /**
  * The elements that make up the bytes exactly, or undefined when they are not strict DER: indefinite and
- * non-minimal lengths, multi-byte tags and a last element that is cut off are refused.
+ * non-minimal lengths, multi-byte tags, a last element that is cut off and more than `MAX_DER_ELEMENTS` are refused.
  */
 export function readDer(bytes: Bytes): readonly DerElement[] | undefined {
   const elements: DerElement[] = []
   let at = 0
   while (at < bytes.length) {
     const found = locateElement(bytes, at)
-    if (found === undefined) return undefined
+    if (found === undefined || elements.length === MAX_DER_ELEMENTS) return undefined
     const { tag, start, end } = found
     elements.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) })
     at = end

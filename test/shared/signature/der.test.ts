@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fromHex, toHex } from '#shared/bytes.ts'
+import { MAX_DER_ELEMENTS } from '#shared/limits.ts'
 import { ecdsaSignatureToRaw, encodeDer, readDer, readOnly } from '#shared/signature/der.ts'
 
 const bytes = (hex: string) => fromHex(hex.replaceAll(' ', ''))!
@@ -104,6 +105,12 @@ describe('readDer', () => {
       }),
     )
   })
+})
+
+test('a list longer than any real one is not read', () => {
+  const list = (length: number) => readDer(new Uint8Array(2 * length).fill(0))
+  expect(list(MAX_DER_ELEMENTS)).toHaveLength(MAX_DER_ELEMENTS)
+  expect(list(MAX_DER_ELEMENTS + 1)).toBeUndefined()
 })
 
 describe('encodeDer', () => {

@@ -392,6 +392,17 @@ describe('bundles that do not', () => {
       reason: 'checkpoint is not signed by the log of the entry',
     },
     {
+      name: 'a checkpoint with a false signature of the log before the right one',
+      change: (bundle) => {
+        const { checkpoint } = entryOf(bundle).inclusionProof
+        checkpoint.envelope = checkpoint.envelope.replace(
+          /(— \S+ \S{8})(\S+\n)/,
+          (line: string, begin: string) => `${begin}MAYCAQECAQE=\n${line}`,
+        )
+      },
+      reason: 'checkpoint is not signed by the log of the entry',
+    },
+    {
       name: 'a checkpoint signature whose name is an expression',
       bundle: { signatures: (lines) => lines.replace('rekor.example.com', '.*') },
       reason: 'checkpoint is not signed by the log of the entry',
