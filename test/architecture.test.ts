@@ -21,7 +21,10 @@ const LAYERS = [
 /** Packages that one of our files imports at most, because everybody else goes through that file. */
 const SINGLE_IMPORTER = ['re2js', '@aws-sdk/client-kms', '@hono/node-server', 'esbuild']
 
-/** Packages that the engine may use, all of them neutral of runtimes. `yaml` reads policies and is in no function. */
+/** What answers `yaml.parse` of a policy, and whoever loads it when one asks: a bundle holds it for deployments with such a policy only. */
+const YAML_OF_POLICIES = 'shared/cluster/yaml.ts'
+
+/** Packages that the engine may use, all of them neutral of runtimes. `yaml` reads policies and is in no function that has none which parse YAML. */
 const SHARED_PACKAGES = ['@noble/hashes', 'p-limit', 're2js', 'yaml']
 
 /** Other implementations of CEL, there to be measured beside ours. */
@@ -163,12 +166,20 @@ describe('architecture', () => {
   test('functions never load what compiles policies', () => {
     const compilers = ['shared/policy/load.ts', 'shared/cel/parse.ts', 'shared/cel/check.ts']
     for (const entry of ['lambda-mutate.ts', 'lambda-validate.ts', 'worker.ts']) {
-      const loaded = reachableFrom(`functions/${entry}`, imports)
+      const others = imports.filter(({ to }) => to !== YAML_OF_POLICIES)
+      const loaded = reachableFrom(`functions/${entry}`, others)
       expect(compilers.filter((file) => loaded.has(file))).toEqual([])
       expect([...loaded].filter((name) => ['yaml', 'commander', 'esbuild'].includes(name))).toEqual(
         [],
       )
     }
+  })
+
+  test('what parses YAML for policies is loaded when one asks', () => {
+    const importers = imports.filter(({ to }) => to === YAML_OF_POLICIES)
+    expect(importers.map(({ from, isDynamic }) => ({ from, isDynamic }))).toEqual([
+      { from: 'shared/cluster/session.ts', isDynamic: true },
+    ])
   })
 
   test('no function refreshes a trusted root, and the command line loads what does when it is asked to', () => {
