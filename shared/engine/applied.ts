@@ -1,6 +1,5 @@
-import type { ValidationAction } from '../policy/types.ts'
-import { policyKey } from '../policy/types.ts'
-import type { CallLedger, Settled } from './calls.ts'
+import { type AutogenConfig, policyKey, type ValidationAction } from '../policy/types.ts'
+import type { Learned } from './calls.ts'
 import type { Finding } from './evaluation.ts'
 import type { Inquiry } from './inquiry.ts'
 
@@ -8,7 +7,7 @@ import type { Inquiry } from './inquiry.ts'
 export interface AppliedCheck {
   image: string
   attestor: string
-  attestation?: string
+  attestation: string | undefined
   status: 'verified' | 'rejected' | 'inconclusive'
   from: 'sealed' | 'cached' | 'live'
 }
@@ -18,7 +17,7 @@ export interface AppliedPolicy {
   /** `name`, or `namespace/name` of a namespaced policy. */
   policy: string
   kind: Finding['prepared']['policy']['kind']
-  autogen?: 'defaults' | 'cronjobs'
+  autogen: AutogenConfig | undefined
   policyHash: string
   validationActions: readonly ValidationAction[]
   /** `warn`: not applied, because its match conditions failed and its failurePolicy is Ignore. */
@@ -32,50 +31,44 @@ export interface AppliedPolicy {
   exceptions: readonly string[]
 }
 
-/** The findings of a request as plain data, for events. */
-export function appliedPolicies(
-  findings: readonly Finding[],
-  { ledger, inquiry }: { ledger: CallLedger; inquiry: Inquiry },
-): AppliedPolicy[] {
+/** The findings of a request as plain data, for events. Every member is there, so that all of them have one shape. */
+export function appliedPolicies(findings: readonly Finding[], inquiry: Inquiry): AppliedPolicy[] {
   return findings.map((finding) => {
     const { policy } = finding.prepared
     return {
       policy: policyKey(policy),
       kind: policy.kind,
-      ...(policy.autogen !== undefined && { autogen: policy.autogen }),
+      autogen: policy.autogen,
       policyHash: policy.hash,
       validationActions: policy.validationActions,
       status: finding.failedOpen ? 'warn' : finding.status,
       message: finding.message,
       auditAnnotations: finding.auditAnnotations,
       images: finding.images,
-      checks: checksOf(finding, ledger, inquiry),
+      checks: (finding.learned ?? []).map((learned) => toCheck(learned, inquiry)),
       exceptions: finding.exceptions ?? [],
     }
   })
 }
 
-function checksOf(
-  { prepared: { policy }, images }: Finding,
-  ledger: CallLedger,
-  inquiry: Inquiry,
-): AppliedCheck[] {
-  const checks: AppliedCheck[] = []
-  for (const image of images) {
-    for (const { asked, settled } of ledger.learned(policy, image)) {
-      const { attestor, attestation } = asked
-      const about = { image, attestor, ...(attestation && { attestation }) }
-      checks.push({ ...about, ...sayOf(settled, inquiry) })
-    }
-  }
-  return checks
-}
-
-/** What no seal covers, where only the seal may be asked, could not be told. */
-function sayOf(settled: Settled, inquiry: Inquiry): Pick<AppliedCheck, 'status' | 'from'> {
+function toCheck({ asked, settled }: Learned, inquiry: Inquiry): AppliedCheck {
+  const { image, attestor, attestation } = asked
   const { status } = settled
-  if (status === 'sealed') return { status: 'verified', from: 'sealed' }
-  if (status === 'unusable') return { status: 'inconclusive', from: 'live' }
-  if (status === 'uncovered') return { status: 'inconclusive', from: 'sealed' }
-  return { status, from: inquiry.isRemembered(settled) ? 'cached' : 'live' }
+  return {
+    image,
+    attestor,
+    attestation,
+    status:
+      status === 'sealed'
+        ? 'verified'
+        : status === 'uncovered' || status === 'unusable'
+          ? 'inconclusive'
+          : status,
+    from:
+      status === 'sealed' || status === 'uncovered'
+        ? 'sealed'
+        : inquiry.isRemembered(settled)
+          ? 'cached'
+          : 'live',
+  }
 }

@@ -73,6 +73,12 @@ export interface Pass {
   asked: Map<string, Map<string, Who>>
 }
 
+/** What was learned of one question. */
+export interface Learned {
+  asked: Asked
+  settled: Settled
+}
+
 /** How a ledger answers what is not known yet. */
 export interface LedgerOptions {
   /** True when only the seal may answer (`onMissing: deny`). A blob that it names may still be fetched: by its digest it proves itself. */
@@ -139,7 +145,7 @@ export class CallLedger {
   }
 
   /** What was learned about an image for a policy: its signatures, then its attestations, by attestor. */
-  learned(policy: CompiledPolicy, image: string): { asked: Asked; settled: Settled }[] {
+  learned(policy: CompiledPolicy, image: string): Learned[] {
     const who = policy.attestors.flatMap(({ name: attestor, kind }): Who[] => {
       if (kind !== 'unresolved') return [{ attestor }]
       const all = this.#resolved.get(attestorKey(policy, attestor))?.values() ?? []

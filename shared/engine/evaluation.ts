@@ -5,7 +5,14 @@ import { type EvaluationResult, evaluate, matchConditions } from '../policy/eval
 import type { Exemption, PartialExemption } from '../policy/exemption.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { Subject } from '../policy/subject.ts'
-import { type CallLedger, newPass, type Pass, type Settled, uncovered } from './calls.ts'
+import {
+  type CallLedger,
+  type Learned,
+  newPass,
+  type Pass,
+  type Settled,
+  uncovered,
+} from './calls.ts'
 import { describe, type Inconclusive } from './inconclusive.ts'
 import type { Inquiry } from './inquiry.ts'
 
@@ -34,6 +41,8 @@ export interface Finding {
   exempt?: true
   /** Images that are exempt, by exception. */
   exempted?: ReadonlyMap<string, string>
+  /** What was learned about the images. */
+  learned?: readonly Learned[]
   /** Also beside a pass: `required` may still turn it into a failure. */
   reasons: readonly Reason[]
   failedOpen?: true
@@ -142,8 +151,8 @@ function undecided(
 ): Finding {
   const message = `failed to evaluate policy: could not verify ${describe(unknown)}`
   const images = imagesIn(result)
-  const reasons = reasonsOf(prepared, images, ledger)
-  return { ...finding(prepared, 'error', message), images, reasons }
+  const learned = learnedOf(prepared, images, ledger)
+  return { ...finding(prepared, 'error', message), images, learned, reasons: reasonsOf(learned) }
 }
 
 function hostOf({ policy }: PreparedPolicy, ledger: CallLedger, pass: Pass): Host {
@@ -156,24 +165,26 @@ function toFinding(
   ledger: CallLedger,
 ): Finding {
   if (result.status === 'error') return finding(prepared, 'error', result.message)
-  const reasons = reasonsOf(prepared, result.images, ledger)
-  return { prepared, ...result, reasons }
+  const learned = learnedOf(prepared, result.images, ledger)
+  return { prepared, ...result, learned, reasons: reasonsOf(learned) }
 }
 
-/** Why signatures and attestations of the matched images did not count, where any was looked at. */
-function reasonsOf(
+function learnedOf(
   { policy }: PreparedPolicy,
   images: readonly string[],
   ledger: CallLedger,
-): Reason[] {
+): Learned[] {
+  return images.flatMap((image) => ledger.learned(policy, image))
+}
+
+/** Why signatures and attestations did not count, where any was looked at. */
+function reasonsOf(learned: readonly Learned[]): Reason[] {
   const reasons: Reason[] = []
-  for (const image of images) {
-    for (const { asked, settled } of ledger.learned(policy, image)) {
-      const { attestor, attestation } = asked
-      const reason = reasonOf(settled, image)
-      if (reason === undefined) continue
-      reasons.push({ image, attestor, ...(attestation && { attestation }), reason })
-    }
+  for (const { asked, settled } of learned) {
+    const { image, attestor, attestation } = asked
+    const reason = reasonOf(settled, image)
+    if (reason === undefined) continue
+    reasons.push({ image, attestor, ...(attestation && { attestation }), reason })
   }
   return reasons
 }

@@ -67,7 +67,7 @@ async function mutate(
         sealed.fault === undefined ? sealed.annotations.seal !== undefined : sealed.fault.message,
     },
   })
-  return { ...decision, applied: () => appliedPolicies(findings, { ledger, inquiry }) }
+  return { ...decision, applied: () => appliedPolicies(findings, inquiry) }
 }
 
 /** DELETE has no object to change and CONNECT's is not stored. */

@@ -65,7 +65,7 @@ async function validate(
     patch: [],
     warnings: [...ruling.warnings, ...warningsOf(findings)],
     record: toRecord(findings, { inquiry, seal: handOver.use }),
-    applied: () => appliedPolicies(findings, { ledger, inquiry }),
+    applied: () => appliedPolicies(findings, inquiry),
   }
 }
 

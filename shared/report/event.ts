@@ -14,7 +14,7 @@ export const EVENT_STATUSES: readonly EventStatus[] = ['fail', 'error', 'warn', 
 export interface EventImage {
   image: string
   /** Where the image string has one. */
-  digest?: string
+  digest?: string | undefined
   /** Attestors whose signature was good, and `attestor/attestation` where an attestation of theirs was. */
   verifiedBy: string[]
 }
@@ -49,29 +49,29 @@ export interface PolicyEvent {
   uid: string
   operation: Operation
   resource: EventResource
-  dryRun?: true
+  dryRun?: true | undefined
   /** What became of the request. */
   verdict: 'allow' | 'deny'
   /** `name`, or `namespace/name` of a namespaced policy. Absent when no policy came to a result and the request was denied for that. */
-  policy?: string
-  policyKind?: AppliedPolicy['kind']
-  autogen?: 'defaults' | 'cronjobs'
+  policy?: string | undefined
+  policyKind?: AppliedPolicy['kind'] | undefined
+  autogen?: 'defaults' | 'cronjobs' | undefined
   /** As Kyverno names it: the policy's own name, `exception` for what an exception skipped. */
-  rule?: string
-  policyHash?: string
+  rule?: string | undefined
+  policyHash?: string | undefined
   status: EventStatus
   /** What followed from this policy; the mutate phase refuses nothing. */
   action: 'deny' | 'warn' | 'audit' | 'allow'
-  message?: string
+  message?: string | undefined
   /** The policy's own audit annotations. */
-  properties?: Record<string, string>
+  properties?: Record<string, string> | undefined
   images: EventImage[]
-  imagesOmitted?: number
-  exceptions?: string[]
+  imagesOmitted?: number | undefined
+  exceptions?: string[] | undefined
   /** Checks of images by how they were known. */
   checks: { sealed: number; cached: number; live: number }
   /** `open`, `absent`, `unused`, or why the seal did not count. */
-  seal?: string
+  seal?: string | undefined
   /** The whole review, milliseconds. */
   ms: number
   /** Start of the hash of the policies and the config that decided. */
@@ -103,14 +103,9 @@ export function policyEvents(
   const wanted = applied.filter(({ status }) => wants(status))
   if (wanted.length === 0) return []
   const common = commonOf(reviewed)
-  return wanted.map((policy) => ({
-    ...common,
-    id: [common.uid, phase, policy.policy, policy.autogen].filter(Boolean).join(':'),
-    ...resultOf(policy, phase),
-  }))
+  return wanted.map((policy) => eventOf(common, policy, phase))
 }
 
-type Result = Omit<PolicyEvent, keyof Common | 'id'>
 type Common = ReturnType<typeof commonOf>
 
 function commonOf({ cluster, phase, request, decision, time, ms, deployment }: Reviewed) {
@@ -123,9 +118,9 @@ function commonOf({ cluster, phase, request, decision, time, ms, deployment }: R
     uid: request.uid,
     operation: request.operation,
     resource: resourceOf(request),
-    ...(request.dryRun === true && { dryRun: true as const }),
+    dryRun: request.dryRun === true ? (true as const) : undefined,
     verdict: decision.allowed ? ('allow' as const) : ('deny' as const),
-    ...(typeof seal === 'string' && { seal }),
+    seal: typeof seal === 'string' ? seal : undefined,
     ms,
     deployment,
   }
@@ -144,23 +139,38 @@ function withoutPolicy(reviewed: Reviewed): PolicyEvent {
   }
 }
 
-function resultOf(applied: AppliedPolicy, phase: Phase): Result {
-  const { policy, kind, autogen, policyHash, status, message, images, exceptions } = applied
-  const properties = boundedProperties(applied.auditAnnotations)
+/** Member by member, and each of them there: a spread would take longer than all the rest. */
+function eventOf(common: Common, applied: AppliedPolicy, phase: Phase): PolicyEvent {
+  const { policy, autogen, status, message, images, exceptions } = applied
+  const variant = autogen === undefined ? '' : `:${autogen}`
+  const omitted = new Set(images).size - MAX_RECORDED
   return {
+    event: common.event,
+    id: `${common.uid}:${phase}:${policy}${variant}`,
+    time: common.time,
+    cluster: common.cluster,
+    phase,
+    uid: common.uid,
+    operation: common.operation,
+    resource: common.resource,
+    dryRun: common.dryRun,
+    verdict: common.verdict,
     policy,
-    policyKind: kind,
-    ...(autogen !== undefined && { autogen }),
+    policyKind: applied.kind,
+    autogen,
     rule: status === 'skip' ? 'exception' : policy.slice(policy.indexOf('/') + 1),
-    policyHash: policyHash.slice(0, 12),
+    policyHash: applied.policyHash.slice(0, 12),
     status,
     action: actionOf(applied, phase),
-    ...(message !== 'success' && { message: cut(message) }),
-    ...(properties !== undefined && { properties }),
-    images: images.slice(0, MAX_RECORDED).map((image) => imageOf(image, applied)),
-    ...(images.length > MAX_RECORDED && { imagesOmitted: images.length - MAX_RECORDED }),
-    ...(exceptions.length > 0 && { exceptions: exceptions.slice(0, MAX_RECORDED) }),
+    message: message === 'success' ? undefined : cut(message),
+    properties: boundedProperties(applied.auditAnnotations),
+    images: imagesOf(applied),
+    imagesOmitted: omitted > 0 ? omitted : undefined,
+    exceptions: exceptions.length > 0 ? exceptions.slice(0, MAX_RECORDED) : undefined,
     checks: countsOf(applied),
+    seal: common.seal,
+    ms: common.ms,
+    deployment: common.deployment,
   }
 }
 
@@ -172,15 +182,18 @@ function actionOf({ status, validationActions }: AppliedPolicy, phase: Phase) {
   return phase === 'validate' ? 'audit' : 'allow'
 }
 
-function imageOf(image: string, { checks }: AppliedPolicy): EventImage {
-  const digest = pinnedDigest(image)
-  const verifiedBy: string[] = []
-  for (const check of checks) {
-    if (check.image !== image || check.status !== 'verified') continue
-    const { attestor, attestation } = check
-    verifiedBy.push(attestation === undefined ? attestor : `${attestor}/${attestation}`)
+function imagesOf({ images, checks }: AppliedPolicy): EventImage[] {
+  const found = new Map<string, EventImage>()
+  for (const image of images) {
+    if (found.size === MAX_RECORDED) break
+    found.set(image, { image: cut(image), digest: pinnedDigest(image), verifiedBy: [] })
   }
-  return { image: cut(image), ...(digest !== undefined && { digest }), verifiedBy }
+  for (const { image, status, attestor, attestation } of checks) {
+    if (status !== 'verified') continue
+    const by = attestation === undefined ? attestor : `${attestor}/${attestation}`
+    found.get(image)?.verifiedBy.push(by)
+  }
+  return [...found.values()]
 }
 
 function countsOf({ checks }: AppliedPolicy): PolicyEvent['checks'] {

@@ -17,6 +17,7 @@ const NOW = Date.parse('2026-11-30T12:00:00Z')
 const APPLIED: AppliedPolicy = {
   policy: 'signed',
   kind: 'ImageValidatingPolicy',
+  autogen: undefined,
   policyHash: 'b'.repeat(64),
   validationActions: ['Deny'],
   status: 'pass',

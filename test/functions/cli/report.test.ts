@@ -18,6 +18,7 @@ import { elementsOf, faultsOfReport } from './report-schemas.ts'
 
 const at = (minute: number) => `2026-11-30T10:${String(minute).padStart(2, '0')}:00.500Z`
 const web = eventWith().resource
+const node = { group: '', version: 'v1', resource: 'nodes', kind: 'Node', name: 'n1' }
 const fail = {
   status: 'fail',
   action: 'deny',
@@ -233,11 +234,11 @@ describe('PolicyReports and OpenReports', () => {
   }
 
   test('are one for every resource, in its namespace or the cluster', () => {
-    const node = { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace' }
+    const namespaces = { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace' }
     const events = [
       eventWith({ time: at(1), resource: { ...web, uid: 'u-1' } }),
       eventWith({ ...fail, policy: 'other', resource: { ...web, uid: 'u-1' } }),
-      eventWith({ resource: { ...node, name: 'shop', namespace: 'shop' } }),
+      eventWith({ resource: { ...namespaces, name: 'shop', namespace: 'shop' } }),
     ]
     const { documents } = documentsOf('policyreport', events)
     expect(documents.map(({ kind, scope }) => [kind, scope])).toEqual(
@@ -317,9 +318,7 @@ describe('PolicyReports and OpenReports', () => {
         ...hostile,
         eventWith({ policy: 'warned', status: 'warn', action: 'warn' }),
         eventWith({ cluster: 'not a label!', images: [] }),
-        eventWith({
-          resource: { ...web, group: '', namespace: undefined, kind: 'Node' } as typeof web,
-        }),
+        eventWith({ resource: node }),
       ]
       const { text, documents } = documentsOf(api, events)
       expect(documents.flatMap((document) => faultsOfReport(api, document))).toEqual([])

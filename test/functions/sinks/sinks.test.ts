@@ -47,6 +47,8 @@ function platformWith(more: Partial<Platform> = {}) {
   return { platform, lines, clock }
 }
 
+const NOTHING: Received = { path: '', headers: {}, body: '' }
+
 describe('an HTTP sink', () => {
   test.each<[string, string | undefined, string, (body: string) => unknown]>([
     [
@@ -326,7 +328,7 @@ describe('an EventBridge sink', () => {
     const event = eventWith()
     await createSinks(configWith([sink]), platform).deliver([event])
     expect(urls).toEqual([`https://${host}/`])
-    const [{ headers, body } = { headers: {}, body: '' }] = server.received
+    const [{ headers, body } = NOTHING] = server.received
     expect(headers['x-amz-target']).toBe('AWSEvents.PutEvents')
     expect(headers.authorization).toMatch(
       /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/20261130\/[a-z0-9-]+\/events\/aws4_request, /,

@@ -186,11 +186,12 @@ describe('policyEvents', () => {
 
   test('an attestation that verified is named after its attestor', () => {
     const image = `app@${DIGEST}`
-    const verified = { image, attestor: 'ci', status: 'verified', from: 'live' } as const
+    const checked = { image, attestor: 'ci', attestation: undefined, from: 'live' } as const
+    const verified = { ...checked, status: 'verified' } as const
     const checks = [
       verified,
       { ...verified, attestation: 'sbom', from: 'cached' as const },
-      { ...verified, attestor: 'other', status: 'rejected' as const },
+      { ...checked, attestor: 'other', status: 'rejected' as const },
     ]
     const [event] = policyEvents(reviewed(withApplied({ images: [image], checks }), pod))
     expect(event?.images).toEqual([{ image, digest: DIGEST, verifiedBy: ['ci', 'ci/sbom'] }])
