@@ -229,7 +229,10 @@ async function verifyLogs(
   }
   const count = new Set(seen.map(({ log }) => toHex(log.id))).size
   if (count < thresholds.logs) {
-    throw new Refusal(`entries of ${count} known transparency logs, expected ${thresholds.logs}`)
+    // Most often the trusted root is that of another instance.
+    const others = seen.length < entries.length ? '; those it has are of others' : ''
+    const expected = `expected ${thresholds.logs}${others}`
+    throw new Refusal(`entries of ${count} known transparency logs, ${expected}`)
   }
   return seen
 }

@@ -249,6 +249,27 @@ describe('a chain does not hold', () => {
     expect(await judgeBundle(bundle, root, NO_SCT)).toMatchObject({ status: 'rejected' })
   })
 
+  test.each([
+    { name: 'before the authority counts', validFor: { start: secondsOf(1).toISOString() } },
+    {
+      name: 'after the authority counted',
+      validFor: { start: '2025-01-01T00:00:00Z', end: secondsOf(-1).toISOString() },
+    },
+  ])('a second $name', async ({ validFor }) => {
+    const { anchor, middle, world } = threeOf()
+    const root = world.rootWith()
+    root.certificateAuthorities = [authorityOf([middle, anchor], validFor)]
+    expect(await judgeBundle(world.bundle(), root, NO_SCT)).toEqual(UNTIMELY)
+  })
+
+  test('through an intermediate that is brought and ended a second before', async () => {
+    const { anchor, middle, world } = threeOf({
+      intermediate: { validity: [day('2025-01-01'), secondsOf(-1)] },
+    })
+    const bundle = bringing(world.bundle({ mediaType: V02 }), [middle])
+    expect(await judgeBundle(bundle, world.rootWith([anchor]), NO_SCT)).toEqual(NOBODY)
+  })
+
   test('at one of several times', async () => {
     const { anchor, middle, world } = threeOf({
       intermediate: { validity: [day('2025-01-01'), secondsOf(0)] },

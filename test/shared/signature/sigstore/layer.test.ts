@@ -316,7 +316,7 @@ describe('a layer does not hold', () => {
       name: 'an entry of a known log',
       rekor: 'unknown',
       timestamp: SIGNED_AT,
-      reason: 'entries of 0 known transparency logs, expected 1',
+      reason: 'entries of 0 known transparency logs, expected 1; those it has are of others',
     },
     {
       name: 'an entry for a key',

@@ -137,12 +137,14 @@ describe('trust holds', () => {
 })
 
 describe('trust does not hold', () => {
+  const FOREIGN_ENTRIES =
+    'entries of 0 known transparency logs, expected 1; those it has are of others'
   const issued = 'certificate is not trusted: no trusted authority issued it'
   test.each<{ name: string; reason: string } & Setup>([
     {
       name: 'in a foreign root',
       trust: { root: FOREIGN },
-      reason: 'entries of 0 known transparency logs, expected 1',
+      reason: FOREIGN_ENTRIES,
     },
     {
       name: 'in foreign authorities in the place of the root’s',
@@ -152,7 +154,7 @@ describe('trust does not hold', () => {
     {
       name: 'in a foreign log key in the place of the root’s',
       trust: { root: ROOT, rekorPubKey: keyPem(newPair()) },
-      reason: 'entries of 0 known transparency logs, expected 1',
+      reason: FOREIGN_ENTRIES,
     },
     {
       name: 'in a foreign certificate log key in the place of the root’s',
@@ -209,7 +211,7 @@ describe('trust does not hold', () => {
         const { checkpoint } = bundle.verificationMaterial.tlogEntries[0].inclusionProof
         checkpoint.envelope = checkpoint.envelope.replaceAll('log2', 'log3')
       },
-      reason: 'entries of 0 known transparency logs, expected 1',
+      reason: FOREIGN_ENTRIES,
     },
     {
       name: 'with more witnesses asked for than there are',

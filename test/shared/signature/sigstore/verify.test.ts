@@ -333,11 +333,20 @@ describe('bundles that do not', () => {
     {
       name: 'only an entry of an unknown log',
       bundle: { rekor: 'unknown', timestamps: [SIGNED_AT] },
-      reason: 'entries of 0 known transparency logs, expected 1',
+      reason: 'entries of 0 known transparency logs, expected 1; those it has are of others',
     },
     {
       name: 'fewer logs than the root asks for',
       thresholds: { logs: 2 },
+      reason: 'entries of 1 known transparency logs, expected 2',
+    },
+    {
+      name: 'two entries of one log where two logs are asked for',
+      thresholds: { logs: 2 },
+      change: (bundle) => {
+        const { inclusionPromise: _, ...second } = entryOf(bundle)
+        bundle.verificationMaterial.tlogEntries.push({ ...second, logIndex: '42' })
+      },
       reason: 'entries of 1 known transparency logs, expected 2',
     },
     {
