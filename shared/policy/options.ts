@@ -31,7 +31,7 @@ export interface LoadOptions {
   exceptions?: ExceptionOptions
   /** Objects that are neither policies nor exceptions are left out with a warning. Without it each of them is a fault. */
   ignoreOtherKinds?: boolean
-  /** Namespaced policies may use `http.*`: whoever may write such a policy makes the functions call any address they can reach. */
+  /** Namespaced policies may use `http.*`: whoever may write such a policy may send what is in requests to the hosts of `http.allow`. */
   httpInNamespacedPolicies?: boolean
   /** The namespace of namespaced documents that name none, as kubectl's context has one. Without it they are refused. */
   defaultNamespace?: string
