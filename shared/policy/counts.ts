@@ -21,6 +21,7 @@ const COUNTS: ReadonlySet<string> = new Set([
  * out of a count without admitting anything. `verify(…) > 0` and `verify(…) >= 2` are of that kind, alone, in `all`, `exists`, `map`,
  * and joined by `&&` and `||`; `verify(…) == 0`, `!(verify(…) > 0)` and counts compared with each other are not. In doubt: false.
  *
+ * Whom an attestor stands for depends on no count, also where expressions say it: that is refused when the policy loads (`compile.ts`).
  * `extractPayload` depends on no count: once anything was counted without being known it is an error (`engine/calls.ts`), and what absorbs
  * an error would absorb any value.
  */

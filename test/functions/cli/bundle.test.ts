@@ -13,7 +13,7 @@ import { mintRoot, pemOf } from '#test/fakes/pki.ts'
 import { ISSUER, SigstoreWorld, SUBJECT } from '#test/fakes/sigstore.ts'
 import { keyPair, pemOf as pemOfKey } from '#test/shared/signature/setup.ts'
 import { hashOf } from '../../contract/review.ts'
-import { load, policyDocument } from '../../shared/policy/documents.ts'
+import { keyAttestor, load, policyDocument } from '../../shared/policy/documents.ts'
 
 describe('bundleFunctions', () => {
   let folder: string
@@ -131,6 +131,29 @@ describe('bundleFunctions', () => {
     },
   )
 
+  test('holds what attestors with expressions need only where a policy has one, and not loaded at the start', async () => {
+    const key = { secrets: [{ id: 'a', env: 'SEAL' }] }
+    const bundled = async (attestor: object) => {
+      const { policies } = await load([policyDocument({ attestors: [attestor] })])
+      expect(policies).toHaveLength(1)
+      const { report } = await bundle(key, policies)
+      const dir = path.dirname(report.entry)
+      const names = (await readdir(dir)).filter((file) => file.endsWith('.mjs'))
+      const texts = await Promise.all(names.map((file) => readFile(path.join(dir, file), 'utf8')))
+      const whole = texts.join('\n')
+      return {
+        eagerBytes: report.eagerBytes,
+        lacksIt: whole.includes('without attestors with expressions'),
+        lacksSigstore: whole.includes('without certificates, logs'),
+      }
+    }
+    const plain = await bundled(keyAttestor('a'))
+    const asked = await bundled(keyAttestor('a', { expression: '"key"' }))
+    expect([plain.lacksIt, plain.lacksSigstore]).toEqual([true, true])
+    expect([asked.lacksIt, asked.lacksSigstore]).toEqual([false, true])
+    expect(asked.eagerBytes - plain.eagerBytes).toBeLessThan(1000)
+  })
+
   test('holds what reads Notary Project envelopes only for a policy that needs it, and not loaded at the start', async () => {
     const key = { secrets: [{ id: 'a', env: 'SEAL' }] }
     const plain = await bundle(key)
@@ -198,6 +221,7 @@ function keylessPolicy(isKeyless: boolean): object {
     kind: 'ImageValidatingPolicy',
     metadata: { name: 'signed' },
     spec: {
+      autogen: { podControllers: { controllers: [] } },
       matchConstraints: {
         resourceRules: [
           { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
