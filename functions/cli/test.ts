@@ -125,10 +125,10 @@ function rendered(io: Io, output: TestOptions['output'], tests: readonly Ran[]):
 
 const HELP = `
 Every folder below the paths that holds a kyverno-test.yaml is one test: its policies and exceptions
-are evaluated on its resources as the validating webhook would when they are created, and each of its
-results is compared with what came out. Results of other kinds of policies are left out.
+are evaluated on its resources as the validating webhook would when they are created, and each of
+its results is compared with what came out. Results of other kinds of policies are left out.
 
-Image tags are not pinned unless --pin says so, so that a policy with verifyDigest denies them first.
+Tags are not pinned unless --pin says so, so that a policy with verifyDigest denies them first.
 A result is wrong as well when it names a policy or a resource that the test does not have, and so
 is a test without any result about an image policy. With --strict the same goes for a resource
 that the policy is not about, which otherwise passes as it does in Kyverno.

@@ -15,6 +15,8 @@ export interface Submission {
   object: JsonObject | null
   /** The object as stored; null on CREATE. */
   oldObject?: JsonObject | null
+  /** `ephemeralcontainers`, `status`, `scale`; the object itself when absent. */
+  subResource?: string
   /** Where the object's `metadata.namespace` is not set. */
   namespace?: string
   userInfo?: UserInfo
@@ -49,6 +51,9 @@ export function toAdmissionRequest(
     resource,
     requestKind: kind,
     requestResource: resource,
+    ...(submission.subResource === undefined
+      ? {}
+      : { subResource: submission.subResource, requestSubResource: submission.subResource }),
     ...(name === undefined ? {} : { name }),
     ...(namespace === undefined ? {} : { namespace }),
     operation: submission.operation,
