@@ -10,9 +10,9 @@ import { type Body, checkBody, readBody } from './body.ts'
 import type { ClusterConfig } from './config.ts'
 import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } from './deadline.ts'
 import { type ClusterPolicies, type Deployment, policiesOf } from './deployment.ts'
-import type { AfterAnswer, TellEvents } from './events.ts'
 import { decisionRecord, traceId } from './log.ts'
 import { answerReview, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
+import type { AfterAnswer, TellEvents } from './tell.ts'
 
 /** What an adapter knows about a request beyond the Request itself: Hono's `env`. */
 export interface Transport {

@@ -5,9 +5,9 @@ import { createIsolate, type Isolate } from '#shared/engine/isolate.ts'
 import type { ImagePolicyEngine } from '#shared/engine/types.ts'
 import { type App, createApp } from './app.ts'
 import type { Deployment } from './deployment.ts'
-import { createEvents } from './events.ts'
 import type { createLive } from './live.ts'
 import { keyRingFrom, kmsFrom, missingVariables, type Platform } from './ports.ts'
+import { lazyEvents } from './tell.ts'
 
 /** Gives the part that talks to registries, when it is first needed. */
 export type LiveLoader = () => Promise<{ createLive: typeof createLive }>
@@ -59,6 +59,6 @@ export function compose(
     ...(flows.mutate && { mutate: flows.mutate(isolate) }),
     ...(flows.validate && { validate: flows.validate(isolate) }),
   }
-  const events = createEvents(config, platform)
+  const events = lazyEvents(config, platform)
   return createApp({ deployment, engine, maxBodyBytes, now, log, hash, events })
 }

@@ -1,15 +1,10 @@
 import { toAdmissionError } from '#shared/errors.ts'
 import type { LogPort } from '#shared/ports.ts'
-import { type PolicyEvent, policyEvents, type Reviewed } from '#shared/report/event.ts'
+import { type PolicyEvent, policyEvents } from '#shared/report/event.ts'
 import type { Config } from './config.ts'
 import type { Platform } from './ports.ts'
 import type { SinkSet } from './sinks/set.ts'
-
-/** Takes work that goes on once an answer is ready, and how long it may be waited for at most, milliseconds. Never rejects. */
-export type AfterAnswer = (work: Promise<void>, leftMs: number) => void
-
-/** Tells of answered reviews. Never throws, and nothing in it changes an answer. */
-export type TellEvents = (reviewed: Reviewed, leftMs: number, after?: AfterAnswer) => void
+import type { TellEvents } from './tell.ts'
 
 /** The TellEvents of a config, or undefined when nobody wants events. Sinks are loaded with the first event, if there are any. */
 export function createEvents(config: Config, platform: Platform): TellEvents | undefined {

@@ -5,6 +5,7 @@ import { createEvents } from '#functions/events.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { toLambdaHandler } from '#functions/lambda.ts'
 import type { Platform } from '#functions/ports.ts'
+import { lazyEvents } from '#functions/tell.ts'
 import { admitted, denied } from '#shared/admission/response.ts'
 import type { AppliedPolicy } from '#shared/engine/applied.ts'
 import type { EngineDecision } from '#shared/engine/types.ts'
@@ -45,7 +46,11 @@ const decided = (...applied: Partial<AppliedPolicy>[]): EngineDecision => ({
 })
 
 /** A door whose engine decides as told, with these `events` in its config. */
-function door(events: object | undefined, decision: EngineDecision = decided({})) {
+function door(
+  events: object | undefined,
+  decision: EngineDecision = decided({}),
+  create: typeof lazyEvents = createEvents,
+) {
   const lines: Record<string, unknown>[] = []
   const config = parseConfig({
     policies: 'policies',
@@ -73,7 +78,7 @@ function door(events: object | undefined, decision: EngineDecision = decided({})
     now: () => NOW,
     log: platform.log,
     hash: nodeHash,
-    events: createEvents(config, platform),
+    events: create(config, platform),
   })
   const post = (phase: string, transport: Transport = {}) =>
     app.fetch(
@@ -157,6 +162,27 @@ describe('events for sinks', () => {
     const [got, expected] = [await hostile.post('validate'), await plain.post('validate')]
     expect(await got.text()).toBe(await expected.text())
     expect(got.status).toBe(200)
+  })
+
+  test('are told after the first answer too, for which their code is loaded', async () => {
+    const sink = await sinkServer()
+    const config = { sinks: [{ kind: 'http', url: sink.url }] }
+    const { post, names } = door(config, decided({}), lazyEvents)
+    const work: Promise<void>[] = []
+    const transport: Transport = { afterAnswer: (done) => work.push(done) }
+    await post('validate', transport)
+    await post('validate', transport)
+    await Promise.all(work)
+    expect(names().toSorted()).toEqual(['decision', 'decision', 'policy', 'policy'])
+    const bodies = sink.received.map(({ body }) => body).join('')
+    expect(bodies.match(/"event":"policy"/g)).toHaveLength(2)
+  })
+
+  test('are not even loaded when nobody wants them', () => {
+    expect(door({ log: false }, decided({}), lazyEvents).app).toBeDefined()
+    expect(lazyEvents({ events: { log: false, sinks: [], batch: 1 } } as never, {} as never)).toBe(
+      undefined,
+    )
   })
 
   const lambdaEvent = {
