@@ -56,9 +56,9 @@ const ATTESTATION_MODULES = ['./attestation-statement.ts', './attestation-payloa
 const REFERRER_MODULE = './attestation-referrer.ts'
 /** As `events.ts` imports it. */
 const SINKS_MODULE = './sinks/set.ts'
-/** As `policy/prepare.ts` and `engine/inquiry.ts` import them. */
+/** As `policy/prepare.ts` and `engine/answers.ts` import them. */
 const UNRESOLVED_MODULES = ['./attestor-values.ts', './unresolved.ts']
-/** What answers policies that ask for more than images, as `engine/inquiry.ts`, `compose.ts` and `policy/prepare.ts` import it. */
+/** What answers policies that ask for more than images, as `engine/answers.ts`, `compose.ts` and `policy/prepare.ts` import it. */
 const CONTEXT_MODULES = [
   '../cluster/session.ts',
   './cluster/ports.ts',

@@ -9,7 +9,7 @@ import type { Inquiry } from './inquiry.ts'
  */
 export async function isTagOf(
   { image, policy }: TaggedImage,
-  inquiry: Inquiry,
+  inquiry: Pick<Inquiry, 'resolve'>,
 ): Promise<boolean | AdmissionError> {
   try {
     const tagged = image.slice(0, image.indexOf('@'))
