@@ -98,23 +98,29 @@ const LIST_KINDS: ReadonlySet<unknown> = new Set([
   'PolicyExceptionList',
 ])
 
-/** The objects of a document, lists expanded; what is not an object is added to `faults`. */
+/** The objects of a document, lists and lists in them expanded; what is not an object is added to `faults`. */
 export function objectsOf(document: SourceDocument, faults: Faults): SourceObject[] {
-  const { value } = document
-  if (!isRecord(value)) {
-    faults.add([], 'a document must be an object with apiVersion and kind')
-    return []
-  }
-  if (!LIST_KINDS.has(own(value, 'kind'))) return [{ value, document, path: [] }]
+  if (isRecord(document.value)) return expanded(document.value, document, [], faults)
+  faults.add([], 'a document must be an object with apiVersion and kind')
+  return []
+}
+
+function expanded(
+  value: Record<string, unknown>,
+  document: SourceDocument,
+  path: Path,
+  faults: Faults,
+): SourceObject[] {
+  if (!LIST_KINDS.has(own(value, 'kind'))) return [{ value, document, path }]
   const items = own(value, 'items')
   if (!Array.isArray(items)) {
-    faults.add(['items'], 'Required value: a List has items')
+    faults.add([...path, 'items'], 'Required value: a List has items')
     return []
   }
   return items.flatMap((item, index): SourceObject[] => {
-    const path = ['items', index]
-    if (isRecord(item)) return [{ value: item, document, path }]
-    faults.add(path, 'an item must be an object with apiVersion and kind')
+    const at = [...path, 'items', index]
+    if (isRecord(item)) return expanded(item, document, at, faults)
+    faults.add(at, 'an item must be an object with apiVersion and kind')
     return []
   })
 }

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LoadOptions } from '#shared/policy/load.ts'
 import type { CompiledPolicy } from '#shared/policy/types.ts'
@@ -363,4 +364,23 @@ describe('an exception that is wrong', () => {
       },
     ])
   })
+})
+
+test('no value in an exception makes loading throw, and what has a fault exempts nothing', async () => {
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.constantFrom('*', '', 'true', '(', [], {}, [null], [{}], [''], 'x'.repeat(300)),
+  )
+  const fields = ['policyRefs', 'matchConditions', 'images', 'allowedValues', 'reportResult']
+  const field = fc.constantFrom(...fields, 'expiresAt', 'evaluationMode', 'properties', 'other')
+  await fc.assert(
+    fc.asyncProperty(field, value, async (name, odd) => {
+      const { policies, faults } = await load([
+        exceptionDocument({ [name]: odd }),
+        policyDocument(),
+      ])
+      if (faults.length > 0) expect(policies[0]?.exceptions).toEqual([])
+    }),
+    { numRuns: 300 },
+  )
 })

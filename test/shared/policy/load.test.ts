@@ -155,6 +155,15 @@ spec:
     ])
   })
 
+  test('expands lists in lists', async () => {
+    const list = (...items: unknown[]) => ({ apiVersion: 'v1', kind: 'List', items })
+    const { policies, faults } = await load([
+      list(list(policyDocument({}, 'a'), list()), policyDocument({}, 'b'), list(7)),
+    ])
+    expect(policies.map(({ name }) => name)).toEqual(['a', 'b'])
+    expect(faults.map(({ path }) => path)).toEqual(['items[2].items[0]'])
+  })
+
   test('two policies of one name are a fault that names both places', async () => {
     const files = [
       { name: 'one.yaml', text: GOOD },
