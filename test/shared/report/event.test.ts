@@ -138,6 +138,34 @@ describe('events of real reviews', () => {
     expect(event?.verdict).toBe('allow')
   })
 
+  test('an exception skips by its name, and a variant of a policy says which it is', async () => {
+    const exception = `apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: legacy, namespace: ops}
+spec:
+  policyRefs: [{kind: ImageValidatingPolicy, name: signed}]
+`
+    const pod = podWith([unsigned.pinned])
+    const deployment = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: { template: { spec: pod.spec ?? null } },
+    }
+    const policy = policyText(world.keys).replace(', pods/ephemeralcontainers', '')
+    const [skipped] = await validated(await world.engine([policy, exception]), pod)
+    expect(skipped).toMatchObject({
+      status: 'skip',
+      action: 'allow',
+      rule: 'exception',
+      exceptions: ['ops/legacy'],
+      message: 'rule is skipped due to policy exception: ops/legacy',
+    })
+    const [failed] = await validated(await world.engine([policy]), deployment)
+    expect(failed).toMatchObject({ policy: 'signed', autogen: 'defaults', status: 'fail' })
+    expect(failed?.resource).toMatchObject({ group: 'apps', kind: 'Deployment', name: 'web' })
+  })
+
   test('a request that no policy is about has no event', async () => {
     const engine = await world.engine([policyText(world.keys)])
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'b' } }
