@@ -156,6 +156,8 @@ export const MAX_SIGNATURE_READS = 200
 export const SIGNATURE_BATCH = 4
 /** Candidate signatures kept with a cached verdict: enough to explain it, small times every cache entry. */
 export const MAX_CACHED_CANDIDATES = 10
+/** What is said of one candidate signature, characters: a whole identity and its issuer, not all names of a hostile certificate. */
+export const MAX_DETAIL_CHARS = 1000
 /** Payloads of attestations that one isolate keeps with its verdicts, bytes: a Worker has 128 MiB for everything. */
 export const MAX_CACHED_PAYLOAD_BYTES = 8 * MIB
 /** Referrers of one artifact type whose own signatures are looked at, for one image and attestor. */

@@ -1,5 +1,5 @@
 import { Cache } from '../cache.ts'
-import { MAX_CACHED_PAYLOAD_BYTES } from '../limits.ts'
+import { MAX_CACHE_ENTRIES, MAX_CACHED_PAYLOAD_BYTES } from '../limits.ts'
 import type { AttestationVerification } from './types.ts'
 
 /** Settled verdicts of one isolate with their payloads, `maxBytes` of them together: the oldest payloads go first. */
@@ -28,7 +28,8 @@ export class AttestationCache {
     this.#sizes.set(key, size)
     this.#bytes += size
     for (const oldest of this.#sizes.keys()) {
-      if (this.#bytes <= this.#maxBytes) break
+      // A verdict that ended is forgotten without its size.
+      if (this.#bytes <= this.#maxBytes && this.#sizes.size <= MAX_CACHE_ENTRIES) break
       this.#forget(oldest)
     }
   }

@@ -83,7 +83,8 @@ function ranked(found: FoundSignature, rank: number, others: Set<string>): Found
     async read() {
       try {
         const content = await found.read()
-        return content && { rank, content }
+        // A signature of the manifest itself may be of a wanted type, but states nothing.
+        return content?.statement && { rank, content }
       } catch (thrown) {
         if (!(thrown instanceof UnwantedPredicate)) throw thrown
         others.add(thrown.predicateType)

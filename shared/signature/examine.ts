@@ -1,5 +1,10 @@
 import { AdmissionError, toAdmissionError } from '../errors.ts'
-import { MAX_SIGNATURE_ATTEMPTS, MAX_SIGNATURE_READS, SIGNATURE_BATCH } from '../limits.ts'
+import {
+  MAX_DETAIL_CHARS,
+  MAX_SIGNATURE_ATTEMPTS,
+  MAX_SIGNATURE_READS,
+  SIGNATURE_BATCH,
+} from '../limits.ts'
 import { type FoundSignature, type FoundSignatures, isContentFault } from './content.ts'
 import type { Candidate, CheckStep } from './types.ts'
 
@@ -115,7 +120,7 @@ function record<Content>(
   else if (outcome instanceof AdmissionError) note(result, { source, location }, outcome, thorough)
   else if (isChecked(outcome)) {
     const verified = outcome.kind === 'yes'
-    const detail = outcome.kind === 'no-key' ? spell(outcome.error) : outcome.detail
+    const detail = cut(outcome.kind === 'no-key' ? spell(outcome.error) : outcome.detail)
     const candidate = { source, location, verified, detail }
     const checks = thorough ? { checks: stepsOf(outcome, detail) } : {}
     result.candidates.push({ ...candidate, ...checks })
@@ -130,7 +135,8 @@ function record<Content>(
 
 function stepsOf({ kind, steps }: Checked, detail: string): readonly CheckStep[] {
   const decisive = { check: 'signature', passed: kind === 'yes', detail }
-  return [{ check: 'content', passed: true, detail: 'about this image' }, ...(steps ?? [decisive])]
+  const made = (steps ?? [decisive]).map((step) => ({ ...step, detail: cut(step.detail) }))
+  return [{ check: 'content', passed: true, detail: 'about this image' }, ...made]
 }
 
 /** Who can push can cause faults of content, so these are a "no"; anything else may have hidden a good signature. */
@@ -141,10 +147,15 @@ function note(
   thorough: boolean,
 ): void {
   const isContent = isContentFault(error)
-  const detail = isContent ? error.message : spell(error)
+  const detail = cut(isContent ? error.message : spell(error))
   const checks = thorough ? { checks: [{ check: 'content', passed: false, detail }] } : {}
   result.candidates.push({ ...where, verified: false, detail, ...checks })
   if (!isContent) result.fault ??= error
+}
+
+/** Names in a certificate are as long as somebody likes, and verdicts with their candidates are kept. */
+function cut(detail: string): string {
+  return detail.length > MAX_DETAIL_CHARS ? `${detail.slice(0, MAX_DETAIL_CHARS)}…` : detail
 }
 
 function spell(error: AdmissionError): string {

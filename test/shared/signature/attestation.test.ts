@@ -9,6 +9,7 @@ import {
   envelopeBundle,
   pushAttestationTag,
   type SignedImage,
+  signImage,
 } from '#functions/local/sign.ts'
 import { localSigner } from '#functions/local/signer.ts'
 import { toHex, utf8 } from '#shared/bytes.ts'
@@ -18,6 +19,7 @@ import { AttestationCache } from '#shared/signature/attestation-cache.ts'
 import { createCosignKeyAttestor } from '#shared/signature/attestor.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
 import { createKeylessAttestor } from '#shared/signature/sigstore/attestor.ts'
+import { SIGN_PREDICATE } from '#shared/signature/statement.ts'
 import type { Attestation, AttestationVerification, Attestor } from '#shared/signature/types.ts'
 import { createVerifier, type VerifierOptions } from '#shared/signature/verify.ts'
 import { ISSUER, SIGNED_AT, SigstoreWorld, SUBJECT } from '#test/fakes/sigstore.ts'
@@ -73,6 +75,17 @@ describe.each([
     })
     expect(textOf(found)).toMatchObject({ predicateType: SLSA, predicate: { runs: 1 } })
     expect(found).not.toHaveProperty('unread')
+  })
+
+  test('holds statements of signatures, too, but no signature of the manifest is one', async () => {
+    const image = await stage.image()
+    const signature = { name: 'signature', intoto: SIGN_PREDICATE }
+    await signImage(stage.target, image, [ours], 'message')
+    expect((await verify(image, attestor, verifierOf(), signature)).status).toBe('rejected')
+    await signImage(stage.target, image, [ours], 'dsse')
+    await signImage(stage.target, image, [ours], 'message')
+    const found = await verify(image, attestor, verifierOf(), signature)
+    expect(textOf(found)).toMatchObject({ predicateType: SIGN_PREDICATE })
   })
 
   test('gives the whole statement, as it was signed', async () => {

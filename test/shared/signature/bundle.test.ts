@@ -13,9 +13,11 @@ import {
   dsseBundle,
   envelopeBundle,
   messageBundle,
+  oci11Referrer,
   type SignedImage,
   signImage,
   signStatement,
+  tagLayer,
 } from '#functions/local/sign.ts'
 import { localSigner } from '#functions/local/signer.ts'
 import { utf8 } from '#shared/bytes.ts'
@@ -398,6 +400,16 @@ describe('a Sigstore bundle does not count when', () => {
     const verification = await fallback.verify(image, attestor)
     expect(verification.status).toBe('rejected')
     expect(detailsOf(verification)).toEqual([
+      `referrer is about "${other.descriptor.digest}", expected ${image.descriptor.digest}`,
+    ])
+  })
+
+  test('the listing names a signature of another image, as cosign writes them by OCI 1.1', async () => {
+    const image = await fallback.image()
+    const other = await fallback.image()
+    const referrer = oci11Referrer([await tagLayer(image, ours)])
+    await list(image, [await pushReferrer(fallback.target, other.descriptor, referrer)])
+    expect(detailsOf(await fallback.verify(image, attestor))).toEqual([
       `referrer is about "${other.descriptor.digest}", expected ${image.descriptor.digest}`,
     ])
   })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PushedReferrer, pushManifest, pushReferrer } from '#functions/local/push.ts'
 import type { SignedImage } from '#functions/local/sign.ts'
 import { Cache } from '#shared/cache.ts'
+import { MAX_DETAIL_CHARS } from '#shared/limits.ts'
 import { createNotaryAttestor } from '#shared/signature/notary/attestor.ts'
 import type { RevocationMode } from '#shared/signature/revocation/types.ts'
 import type { NotaryAttestor, Verification } from '#shared/signature/types.ts'
@@ -333,6 +334,22 @@ describe('revocation', () => {
       expect(verdict(found)).toBe('inconclusive: CONFIG_INVALID')
     },
   )
+})
+
+test('a name without an end in a certificate is told by its beginning', async () => {
+  const stage = await openStage()
+  const image = await stage.image()
+  const names = [['2.5.4.3', 'x'.repeat(10_000)]] as [string, string][]
+  const leaf = mint({ issuer: stranger, subject: names, usages: [5], validity })
+  await pushReferrer(stage.target, image.descriptor, referrerOf(image, { chain: [leaf, root] }))
+  const found = await stage.verify(image, await attestorOf([root]), { thorough: true })
+  await stage.close()
+  const told = found.candidates.flatMap(({ detail, checks = [] }) => [
+    detail,
+    ...checks.map((each) => each.detail),
+  ])
+  expect(told.some((detail) => detail.startsWith('CN=xxx'))).toBe(true)
+  expect(Math.max(...told.map(({ length }) => length))).toBe(MAX_DETAIL_CHARS + 1)
 })
 
 describe('createNotaryAttestor', () => {
