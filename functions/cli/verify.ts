@@ -179,7 +179,10 @@ function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Fin
   const lines = [bold(image), ...(digest === undefined ? [] : [dim(digest)])]
   for (const { attestor, policy, key, status, detail, signatures } of attestors) {
     const name = policy === undefined ? attestor : `${policy}/${attestor}`
-    lines.push('', `${paint[status](status)}  ${bold(name)}  ${dim(key)}`, `  ${detail}`)
+    // What is said of each follows, so it is not said twice.
+    const counted = `none of ${signatures.length} signatures counts`
+    const summary = status === 'rejected' && signatures.length > 0 ? counted : detail
+    lines.push('', `${paint[status](status)}  ${bold(name)}  ${dim(key)}`, `  ${summary}`)
     const mark = (isRight: boolean) => (isRight ? green('✓') : red('✗'))
     for (const { source, location, verified, detail: said, checks = [] } of signatures) {
       lines.push(`  ${mark(verified)} ${source.padEnd(8)} ${location}`)
@@ -189,7 +192,14 @@ function findingsText(io: Io, { image, digest, verdict, reason, attestors }: Fin
       if (checks.length === 0) lines.push(`      ${said}`)
     }
   }
-  return `${lines.join('\n')}\n\n${paint[verdict](verdict)}${reason === undefined ? '' : `: ${reason}`}\n`
+  const because = reason === undefined ? '' : `: ${reason}${hintOf(reason)}`
+  return `${lines.join('\n')}\n\n${paint[verdict](verdict)}${because}\n`
+}
+
+/** What a registry that speaks plain HTTP looks like to who expects TLS. */
+function hintOf(reason: string): string {
+  const isPlain = /ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(reason)
+  return isPlain ? '; a registry without TLS needs --plain-http' : ''
 }
 
 const HELP = `

@@ -320,6 +320,27 @@ describe('verify', () => {
     expect(out).toMatch(/\ninconclusive: .*nothing/)
   })
 
+  test('a registry without TLS that is taken for one with it', async () => {
+    const image = `${registry.host}/released@${digests.released}`
+    const key = path.join(folder, 'release.pub')
+    const { code, out } = await countersign(['verify', image, '--key', key], { env: {} })
+    expect(code).toBe(1)
+    expect(out).toMatch(/; a registry without TLS needs --plain-http\n$/)
+  })
+
+  test('a no says of each signature once what is wrong with it', async () => {
+    const { code, out } = await verify(
+      'released',
+      '--policy',
+      '$/policy.yaml',
+      '--attestor',
+      'staging',
+    )
+    expect(code).toBe(1)
+    expect(out).toContain('  none of 1 signatures counts\n')
+    expect(out.match(/signature is not by this/g)).toHaveLength(1)
+  })
+
   test('logs in with docker’s config, and only where it says so', async () => {
     const guarded = await startRegistry({
       auth: { kind: 'basic', username: 'ada', password: 'secret-word' },
