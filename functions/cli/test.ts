@@ -91,7 +91,11 @@ function engineFor(
   return async (about: TestDocument, { existing }: Inputs) => {
     const { at } = about
     const now = at === undefined ? Date.now : () => at
-    const { live, notes: told } = await liveFor({
+    const {
+      live,
+      http,
+      notes: told,
+    } = await liveFor({
       fetch: fetchFor(options, about),
       env: io.env,
       config: read?.config,
@@ -101,7 +105,8 @@ function engineFor(
     })
     for (const note of told) notes.add(note)
     const cluster = clusterOf(existing)
-    return { live: async () => live, context: async () => ({ cluster: () => cluster }), now }
+    const context = { cluster: () => cluster, ...(http !== undefined && { http }) }
+    return { live: async () => live, context: async () => context, now }
   }
 }
 

@@ -7,7 +7,8 @@ import { metadataOf, pluralOf, textAt } from './requests.ts'
 /** A cluster that holds these objects and nothing else: what a test says there is. */
 export function clusterOf(existing: readonly JsonObject[]): ClusterClient {
   const session: ClusterSession = {
-    namespace: async (name) => found(existing, NAMESPACES, name) ?? null,
+    // Something is created in it, so it is there, if only by its name.
+    namespace: async (name) => found(existing, NAMESPACES, name) ?? bareNamespace(name),
     get: async (place, name) => found(existing, place, name) ?? null,
     async list(place, labels) {
       const items = existing.filter((object) => isAt(object, place) && hasLabels(object, labels))
@@ -20,6 +21,11 @@ export function clusterOf(existing: readonly JsonObject[]): ClusterClient {
     },
   }
   return { session: () => session }
+}
+
+function bareNamespace(name: string): JsonRecord {
+  const metadata = { name, labels: { 'kubernetes.io/metadata.name': name } }
+  return { apiVersion: 'v1', kind: 'Namespace', metadata }
 }
 
 const NAMESPACES: Place = { apiVersion: 'v1', resource: 'namespaces', namespace: '' }

@@ -1,7 +1,9 @@
+import { createContextPorts } from '#functions/cluster/ports.ts'
 import type { Config } from '#functions/config.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { createLive } from '#functions/live.ts'
 import { type Environment, kmsFrom, type Platform, vaultFrom } from '#functions/ports.ts'
+import type { HttpClient } from '#shared/cluster/types.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
@@ -23,8 +25,16 @@ export interface Reach {
   now: () => number
 }
 
-/** Registry client and verifier, and what their user should know. Throws `CONFIG_INVALID` for logins that are wrong. */
-export async function liveFor(reach: Reach): Promise<{ live: Live; notes: readonly string[] }> {
+/** What answers policies, and what the user should know about it. */
+export interface Reached {
+  live: Live
+  /** Undefined where nobody may be asked. */
+  http?: HttpClient
+  notes: readonly string[]
+}
+
+/** Registry client and verifier, and whom policies may ask. Throws `CONFIG_INVALID` for logins that are wrong. */
+export async function liveFor(reach: Reach): Promise<Reached> {
   const { fetch, env, config, offline, now, plainHttp } = reach
   const platform: Platform = {
     env,
@@ -40,7 +50,9 @@ export async function liveFor(reach: Reach): Promise<{ live: Live; notes: readon
       ...config.registries,
       plainHttp: [...config.registries.plainHttp, ...plainHttp],
     }
-    return { live: createLive({ ...config, registries }, platform, kmsFrom(platform)), notes: [] }
+    const live = createLive({ ...config, registries }, platform, kmsFrom(platform))
+    const { http } = createContextPorts(config, platform)
+    return { live, notes: [], ...(http !== undefined && { http }) }
   }
   const logins = offline ? ANONYMOUS : await readDockerLogins(env)
   const { credentials } = logins

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import type { Finding } from '#functions/cli/lint/findings.ts'
 import { countersign } from './harness.ts'
 
 let folder: string
@@ -90,6 +91,41 @@ describe('countersign lint', () => {
   ])('warns of $name', async ({ change, says }) => {
     const { out } = await lint({ 'a.yaml': policy(change) })
     expect(out).toContain(`${says}\n`)
+  })
+
+  test('warns of what Kyverno does not enforce and is enforced here', async () => {
+    const keyless = `  attestors:
+    - name: workflow
+      cosign:
+        keyless:
+          identities: [{ issuer: https://ci.example.com, subjectExpression: object.metadata.name }]
+          additionalExtensions: { 1.3.6.1.4.1.57264.1.9: a }
+`
+    const exception = `apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: { name: legacy, namespace: shop }
+spec:
+  policyRefs: [{ name: signed, kind: ImageValidatingPolicy }]
+  images: ["registry.example.com/legacy/*"]
+  allowedValues: [a]
+  reportResult: pass
+`
+    const files = {
+      'a.yaml': policy().replace('  attestors: []\n', keyless),
+      'b.yaml': exception,
+    }
+    const { out } = await lint(files, '-o', 'json')
+    const { findings } = JSON.parse(out)
+    const told = findings.filter(({ message }: { message: string }) => message.includes('Kyverno '))
+    expect(told.map(({ file, line, path: where }: Finding) => `${file}:${line} ${where}`)).toEqual(
+      expect.arrayContaining([
+        '@/a.yaml:14 spec.attestors[0].cosign.keyless.identities[0].subjectExpression',
+        '@/a.yaml:15 spec.attestors[0].cosign.keyless.additionalExtensions',
+        '@/b.yaml:6 spec.images',
+        '@/b.yaml:7 spec.allowedValues',
+        '@/b.yaml:8 spec.reportResult',
+      ]),
+    )
   })
 
   test('warns of a deprecated version', async () => {

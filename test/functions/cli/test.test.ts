@@ -398,6 +398,25 @@ spec:
     expect(code).toBe(0)
   })
 
+  test('namespaces have the labels that the test gives them, and their name without', async () => {
+    const selecting = policy().replace(
+      'resourceRules',
+      'namespaceSelector: { matchLabels: { team: a } }\n    resourceRules',
+    )
+    const values = 'values: { namespaceSelector: [{ name: shop, labels: { team: a } }] }\n'
+    const files = {
+      'policy.yaml': selecting,
+      'resources.yaml': `${pod('bad', 'unsigned', ', namespace: shop')}---\n${pod('else', 'unsigned', ', namespace: blog')}`,
+      'kyverno-test.yaml': testFile(
+        result('shop/bad', 'fail') + result('blog/else', 'skip'),
+        values,
+      ),
+    }
+    const { code, out } = await run(files)
+    expect(out).toContain('2 passed (1 only because')
+    expect(code).toBe(0)
+  })
+
   test('prints JSON and JUnit', async () => {
     const files = {
       ...USUAL(),
