@@ -60,7 +60,7 @@ export async function compilePolicy(
     return []
   }
   const variants = isJsonMode(value) ? [] : variantsOf(own(value, 'spec'))
-  addNotes(spec, specPath, notes)
+  addNotes(spec, variants.length > 0, specPath, notes)
   addAutogenNotes(spec, variants.length > 0, specPath, notes)
   addAttestorNotes(spec, specPath, compiled, notes)
   if (shared.revocation === 'skip') addRevocationNotes(spec, specPath, notes)

@@ -7,8 +7,11 @@ export function addNote(notes: Faults, path: Path, message: string): void {
   notes.add(path, message, 'POLICY_NOTE')
 }
 
-/** Adds what is right but may not be meant: gaps that an operator should know about before relying on the policy. */
-export function addNotes(spec: PolicySpec, path: Path, notes: Faults): void {
+const OF_ITS_OWN =
+  '; a policy of its own can be about it: beside pods it would keep this one from standing for controllers'
+
+/** Adds what is right but may not be meant: gaps that an operator should know about before relying on the policy. `isGenerated`: it has variants. */
+export function addNotes(spec: PolicySpec, isGenerated: boolean, path: Path, notes: Faults): void {
   const constraints: Path = [...path, 'matchConstraints', 'resourceRules']
   if (spec.credentials?.allowInsecureRegistry === true) {
     addNote(
@@ -21,7 +24,7 @@ export function addNotes(spec: PolicySpec, path: Path, notes: Faults): void {
     addNote(
       notes,
       constraints,
-      'pods/ephemeralcontainers is not among the resources: containers added by kubectl debug are not checked',
+      `pods/ephemeralcontainers is not among the resources: containers added by kubectl debug are not checked${isGenerated ? OF_ITS_OWN : ''}`,
     )
   }
   if (isEnforced(spec) && covers(spec, 'pods', 'CREATE') && !covers(spec, 'pods', 'UPDATE')) {

@@ -817,18 +817,19 @@ describe('notes', () => {
   })
   const DEBUG =
     'pods/ephemeralcontainers is not among the resources: containers added by kubectl debug are not checked'
+  const OWN = `${DEBUG}; a policy of its own can be about it: beside pods it would keep this one from standing for controllers`
   const UPDATE =
     'UPDATE is not among the operations for pods: the image of a running Pod can be changed without a check'
   const OFF = { autogen: { podControllers: { controllers: [] } } }
 
   test.each<{ name: string; spec: object; notes: string[] }>([
-    { name: 'a policy about Pods and their controllers', spec: rule({}), notes: [DEBUG] },
+    { name: 'a policy about Pods and their controllers', spec: rule({}), notes: [OWN] },
     { name: 'generation switched off', spec: { ...rule({}), ...OFF }, notes: [DEBUG] },
     {
       name: 'controllers that are none',
       spec: { ...rule({}), autogen: { podControllers: { controllers: ['all', 'jobs'] } } },
       notes: [
-        DEBUG,
+        OWN,
         '"all" is no Pod controller and means nothing: known are daemonsets, deployments, replicasets, statefulsets, jobs, cronjobs',
       ],
     },
