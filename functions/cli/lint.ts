@@ -50,7 +50,7 @@ async function lint(
       io.err(lines(io, findings, linted))
       io.out(
         withStatus(linted.files)
-          .map((policy) => stringify(policy))
+          .map((policy) => stringify(policy, { lineWidth: 0 }))
           .join('---\n'),
       )
       break
