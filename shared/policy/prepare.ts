@@ -1,10 +1,10 @@
 import type { Node } from '../cel/ast.ts'
 import type { Activation } from '../cel/frame.ts'
 import type { Library } from '../cel/implementation.ts'
+import { plainLibrary } from '../cel/plain-library.ts'
 import { type PlanOptions, plan } from '../cel/plan.ts'
 import type { Program } from '../cel/program.ts'
 import { loadRegex } from '../cel/regex.ts'
-import { standardLibrary } from '../cel/standard-library.ts'
 import { childrenOf } from '../cel/tree.ts'
 import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
 import { AdmissionError } from '../errors.ts'
@@ -44,7 +44,7 @@ export const NAMESPACE_NEED = 'namespaceObject'
 /** The parts of the CEL runtime that only some policies use, each loaded when the first such policy comes along. */
 export interface Runtime {
   regex?: RegexEngine
-  /** Implementations beyond `standardLibrary`, and all of that. */
+  /** Implementations beyond `plainLibrary`, and all of that. */
   library?: Library
   prepareExceptions?: typeof prepareExceptions
   attestorValues?: typeof attestorValues
@@ -182,7 +182,7 @@ function exceptionsOf(
   throw new TypeError(`policy ${policy.name} has exceptions and no runtime for them`)
 }
 
-const ALWAYS: Library = { ...standardLibrary, ...IMAGE_LIBRARY }
+const ALWAYS: Library = { ...plainLibrary, ...IMAGE_LIBRARY }
 
 /** What every expression of an image policy is planned with. */
 export function planOptions({ regex, library }: Runtime): PlanOptions {
