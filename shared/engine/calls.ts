@@ -5,43 +5,12 @@ import { MAX_HOST_CALLS } from '../limits.ts'
 import type { FactSet } from '../outcome/facts.ts'
 import { TAG_CALL } from '../policy/images.ts'
 import { type CompiledPolicy, draftOf, type PolicyAttestor } from '../policy/types.ts'
-import type {
-  Attestation,
-  AttestationVerification,
-  AttestedBlob,
-  Verification,
-} from '../signature/types.ts'
+import type { Attestation, AttestedBlob } from '../signature/types.ts'
 import { describe, type Inconclusive, unread } from './inconclusive.ts'
 import { readPayload } from './payload.ts'
+import { type Asked, type Learned, type Material, type Settled, SettledCalls } from './settled.ts'
 
-/**
- * What is known of one (image, attestor) pair in this request, or of one (image, attestation, attestor). `uncovered`: the seal does not
- * say, and only the seal may be asked.
- */
-export type Settled =
-  | Verification
-  | AttestationVerification
-  | { status: 'sealed'; blob?: AttestedBlob }
-  | { status: 'uncovered' }
-  /** What expressions gave the attestor is no key, no certificate: nobody can be asked with it. */
-  | { status: 'unusable'; error: AdmissionError }
-
-/** Texts that expressions gave an attestor in this request, and what they are known by. */
-export interface Material {
-  texts: readonly string[]
-  /** SHA-256 hex of the list in JSON, in which no two lists are the same. */
-  hash: string
-}
-
-/** What an attestor is asked about: the signature of an image, or an attestation of the policy, by its name. */
-export interface Asked {
-  policy: CompiledPolicy
-  image: string
-  attestor: string
-  /** Exactly for an attestor with expressions. */
-  material?: Material
-  attestation?: string
-}
+export type { Asked, Learned, Material, Settled } from './settled.ts'
 
 /** Whom a call is about: an attestor by its name, and what it is in this request where expressions say so. */
 type Who = Pick<Asked, 'attestor' | 'material'>
@@ -73,12 +42,6 @@ export interface Pass {
   asked: Map<string, Map<string, Who>>
 }
 
-/** What was learned of one question. */
-export interface Learned {
-  asked: Asked
-  settled: Settled
-}
-
 /** How a ledger answers what is not known yet. */
 export interface LedgerOptions {
   /** True when only the seal may answer (`onMissing: deny`). A blob that it names may still be fetched: by its digest it proves itself. */
@@ -87,14 +50,12 @@ export interface LedgerOptions {
 
 /** Everything the host calls of one request have asked and learned. Lives as long as the request. */
 export class CallLedger {
-  readonly #settled = new Map<string, Settled>()
+  readonly #settled = new SettledCalls()
   readonly #payloads = new Map<string, JsonValue | AdmissionError>()
   readonly #data = new Map<string, JsonValue | AdmissionError>()
   readonly #tags = new Map<string, boolean | AdmissionError>()
   /** By the texts in JSON. */
   readonly #materials = new Map<string, Material>()
-  /** Those of each attestor that was asked, by the hash. */
-  readonly #resolved = new Map<string, Map<string, Material>>()
   readonly #pending = new Map<string, Question>()
   readonly #attempted = new Set<string>()
   readonly #verified = new Set<string>()
@@ -119,7 +80,7 @@ export class CallLedger {
   }
 
   settle(asked: Asked, result: Exclude<Settled, { status: 'sealed' | 'uncovered' }>): void {
-    this.#settled.set(keyOf(asked), result)
+    this.#settled.set(asked, result)
   }
 
   settlePayload(asked: Asked, result: JsonValue | AdmissionError): void {
@@ -145,20 +106,8 @@ export class CallLedger {
   }
 
   /** What was learned about an image for a policy: its signatures, then its attestations, by attestor. */
-  learned(policy: CompiledPolicy, image: string): Learned[] {
-    const who = policy.attestors.flatMap(({ name: attestor, kind }): Who[] => {
-      if (kind !== 'unresolved') return [{ attestor }]
-      const all = this.#resolved.get(attestorKey(policy, attestor))?.values() ?? []
-      return [...all].map((material) => ({ attestor, material }))
-    })
-    const abouts = [{}, ...policy.attestations.map(({ name }) => ({ attestation: name }))]
-    return abouts.flatMap((about) =>
-      who.flatMap((each) => {
-        const asked: Asked = { policy, image, ...each, ...about }
-        const settled = this.#settled.get(keyOf(asked))
-        return settled === undefined ? [] : [{ asked, settled }]
-      }),
-    )
+  learned(policy: CompiledPolicy, image: string): readonly Learned[] {
+    return this.#settled.about(policy, image)
   }
 
   /** Whether any policy of this request tried to verify this exact image string, and whether one succeeded. */
@@ -216,7 +165,7 @@ export class CallLedger {
     const { policy, image, attestation } = about
     const named = attestorsOf(policy, attestors)
     if (named === undefined) return failure(`${name}: the attestors are not a list of attestors`)
-    const known = named.map((each) => this.#identify(policy, each))
+    const known = named.map((each) => this.#identify(each))
     const who = known.filter((each) => typeof each === 'object')
     if (attestation !== undefined) noteAsked(pass, image, attestation, who)
     const found = known.map((each) =>
@@ -225,6 +174,7 @@ export class CallLedger {
     if (found.includes('too many')) return TOO_MANY
     if (found.includes('pending')) return { kind: 'pending' }
     this.#record(image, found)
+    if (found.every(isGood)) return { kind: 'value', value: found.length }
     const unusable = unusableOf(who, found)
     if (unusable !== undefined) return unusable
     const count = found.filter(isGood).length
@@ -238,29 +188,25 @@ export class CallLedger {
   }
 
   /** What texts are known by takes a moment to find out. */
-  #identify(policy: CompiledPolicy, { attestor, texts }: Named): Who | 'pending' | 'too many' {
+  #identify({ attestor, texts }: Named): Who | 'pending' | 'too many' {
     if (texts === undefined) return { attestor }
     const json = JSON.stringify(texts)
     const material = this.#materials.get(json)
     if (material === undefined) return this.#ask(`material|${json}`, { kind: 'material', texts })
-    const key = attestorKey(policy, attestor)
-    const all = this.#resolved.get(key) ?? new Map()
-    this.#resolved.set(key, all.set(material.hash, material))
     return { attestor, material }
   }
 
   #lookUp(asked: Asked): Found {
-    const key = keyOf(asked)
-    const known = this.#settled.get(key)
+    const known = this.#settled.get(asked)
     if (known !== undefined) return known
     const sealed = this.#sealed(asked)
     if (sealed !== undefined) {
-      this.#settled.set(key, sealed)
+      this.#settled.set(asked, sealed)
       return sealed
     }
     const { attestation } = asked
     return this.#ask(
-      key,
+      keyOf(asked),
       attestation === undefined
         ? { kind: 'signature', ...asked }
         : { kind: 'attestation', ...asked, attestation },
@@ -482,10 +428,6 @@ function attestationOf(
 function keyOf({ policy, image, attestor, attestation, material }: Asked): string {
   const whose = material === undefined ? attestor : [attestor, material.hash]
   return JSON.stringify([policy.hash, image, whose, attestation ?? null])
-}
-
-function attestorKey({ hash }: CompiledPolicy, attestor: string): string {
-  return JSON.stringify([hash, attestor])
 }
 
 function passKey(image: string, attestation: string): string {

@@ -30,9 +30,10 @@ export function toResults(findings: readonly Finding[]): PolicyResult[] {
 }
 
 /** The rule a finding is of, as upstream names it (image-validating-policy.md, appendix B). */
-export function ruleOf({ prepared, status, exempt }: Finding): string {
+export function ruleOf({ prepared, status, message, exempt }: Finding): string {
   if (exempt) return 'exception'
-  return status === 'error' ? 'evaluation' : prepared.policy.name
+  if (status !== 'error') return prepared.policy.name
+  return message.startsWith('failed to execute matching: ') ? 'match' : 'evaluation'
 }
 
 function exemptedText(

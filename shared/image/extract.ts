@@ -54,9 +54,9 @@ const EMPTY: Extraction = {
 }
 
 /**
- * The images of a request's object, or of `oldObject` when there is no object (DELETE). What else is sent to a Pod or a controller, such
- * as Scale, Eviction and the options of CONNECT, runs no image, so that its lists are empty; upstream has no lists there, and
- * every expression about images denies. Throws `IMAGE_LIST_INVALID` with every pointer where a list or an
+ * The images of a request's object, or of `oldObject` when there is no object (DELETE). Scale, Eviction and
+ * Binding of a Pod or a controller run no image, so that their lists are empty; upstream has no lists there, and every expression
+ * about images denies. That is so here for the options of CONNECT, which may run anything in a Pod. Throws `IMAGE_LIST_INVALID` with every pointer where a list or an
  * image is not what it must be, so that nothing that may run is passed over. Like Kyverno it reads containers only:
  * image volumes (`spec.volumes[].image.reference`) are not extracted.
  */
@@ -98,8 +98,7 @@ function podSpecPath(request: AdmissionRequest): readonly string[] | undefined {
 /** True for what is sent to a Pod or a controller and runs nothing itself. */
 function isAboutPods(request: AdmissionRequest): boolean {
   const { group, kind } = request.kind
-  const runsNothing = request.operation === 'CONNECT' || RUNS_NOTHING.includes(`${group}/${kind}`)
-  return runsNothing && kindOfResource(request) !== undefined
+  return RUNS_NOTHING.includes(`${group}/${kind}`) && kindOfResource(request) !== undefined
 }
 
 function kindOfResource(request: AdmissionRequest): string | undefined {

@@ -77,6 +77,10 @@ function factKey(
   attestation?: string,
   material?: string,
 ): string {
+  if (attestation === undefined && material === undefined) {
+    // Most facts, hundreds in a large seal. With the length of the attestor no two run together, nor is any the JSON of a list.
+    return `${policyHash}|${name}|${attestor.length}|${attestor}${image}`
+  }
   return JSON.stringify([policyHash, name, image, attestor, attestation ?? null, material ?? null])
 }
 

@@ -2,12 +2,10 @@ import type { Activation } from '../cel/frame.ts'
 import type { Program } from '../cel/program.ts'
 import type { Budget, Host } from '../cel/types.ts'
 import { Variables } from '../cel/variables.ts'
-import { AdmissionError } from '../errors.ts'
-import { parseReference } from '../image/reference.ts'
 import { CEL_MATCH_CONDITIONS_COST, CEL_POLICY_COST } from '../limits.ts'
 import { failsOpen } from './decide.ts'
 import type { PartialExemption } from './exemption.ts'
-import { imagesOf, matchesImage } from './images.ts'
+import { hasDigest, imagesOf, matchesImage } from './images.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import { labelsIn, matchesNamespace } from './selector.ts'
 import { runsImages, type Subject } from './subject.ts'
@@ -97,7 +95,7 @@ export function evaluate(
   if (images.status === 'pending') return images
   if (images.status === 'error') return failure(images.message)
   const isChecked = prepared.policy.verifyDigest && runsImages(subject)
-  const digests = isChecked ? missingDigest(images.all) : undefined
+  const digests = isChecked ? missingDigest(images.all, subject) : undefined
   if (digests !== undefined) return digests
   const run = new Run(
     prepared,
@@ -137,21 +135,15 @@ function activationOf(
 }
 
 /** Every matched image must be pinned; the first that is not fails the policy before anything is looked up. */
-function missingDigest(images: readonly string[]): EvaluationResult | undefined {
+function missingDigest(images: readonly string[], subject: Subject): EvaluationResult | undefined {
   for (const image of images) {
-    try {
-      if (parseReference(image).digest !== undefined) continue
-    } catch (error) {
-      if (!(error instanceof AdmissionError)) throw error
-      return failure(`failed to parse image reference ${image}: ${error.message}`)
+    const known = hasDigest(subject, image)
+    if (known === true) continue
+    if (known !== false) {
+      return failure(`failed to parse image reference ${image}: ${known.message}`)
     }
-    return {
-      status: 'fail',
-      message: `image ${image} does not have a digest`,
-      auditAnnotations: {},
-      images,
-      image,
-    }
+    const message = `image ${image} does not have a digest`
+    return { status: 'fail', message, auditAnnotations: {}, images, image }
   }
   return undefined
 }

@@ -1,5 +1,7 @@
 import { Program } from '../cel/program.ts'
 import type { Budget } from '../cel/types.ts'
+import { AdmissionError } from '../errors.ts'
+import { parseReference } from '../image/reference.ts'
 import { plainSpellings, spellings } from '../image/spelling.ts'
 import { CEL_POLICY_COST, MAX_IMAGES, MAX_REFERENCE_CHARS } from '../limits.ts'
 import type { Glob } from './glob.ts'
@@ -43,9 +45,40 @@ export function matchesImage(
   subject: Subject,
   image: string,
 ): ImageMatch {
-  return remember(prepared, subject, `image ${image}`, () =>
-    match(prepared, image, budgetOf(prepared, subject)),
+  const { references } = prepared
+  if (references.length === 0) return MATCHED
+  return remember(references, subject, image, () =>
+    match(references, image, textsOf(subject, image), budgetOf(prepared, subject)),
   )
+}
+
+const MATCHED: ImageMatch = { status: 'ok', matched: true }
+
+/** What of a request is the same for every policy is kept under these. */
+const SPELLINGS = {}
+const DIGESTS = {}
+
+function textsOf(subject: Subject, image: string): Texts {
+  return remember(SPELLINGS, subject, image, () =>
+    image.length > MAX_REFERENCE_CHARS
+      ? undefined
+      : { all: spellings(image), plain: plainSpellings(image) },
+  )
+}
+
+/** Undefined for a text too long to be a reference. */
+type Texts = { all: readonly string[]; plain: readonly string[] } | undefined
+
+/** Whether an image is pinned, or why it is no reference. */
+export function hasDigest(subject: Subject, image: string): boolean | AdmissionError {
+  return remember(DIGESTS, subject, image, () => {
+    try {
+      return parseReference(image).digest !== undefined
+    } catch (error) {
+      if (error instanceof AdmissionError) return error
+      throw error
+    }
+  })
 }
 
 function collect(prepared: PreparedPolicy, subject: Subject): ImagesResult {
@@ -90,16 +123,17 @@ function filter(
 }
 
 /** One reference that matches is enough; an error counts only when none does. */
-function match(prepared: PreparedPolicy, image: string, spent: Budget): ImageMatch {
-  const { references } = prepared
-  if (references.length === 0 || image.length > MAX_REFERENCE_CHARS) {
-    return { status: 'ok', matched: true }
-  }
-  const texts = { all: spellings(image), plain: plainSpellings(image) }
+function match(
+  references: PreparedPolicy['references'],
+  image: string,
+  texts: Texts,
+  spent: Budget,
+): ImageMatch {
+  if (texts === undefined) return MATCHED
   let error: string | undefined
   for (const reference of references) {
     const result = matchesReference(reference, texts, spent)
-    if (result === true) return { status: 'ok', matched: true }
+    if (result === true) return MATCHED
     if (result !== false) error ??= result
   }
   return error === undefined
@@ -132,11 +166,15 @@ function budgetOf(prepared: PreparedPolicy, subject: Subject): Budget {
   return remember(prepared, subject, 'budget', () => ({ limit: CEL_POLICY_COST, spent: 0 }))
 }
 
-function remember<T>(prepared: PreparedPolicy, subject: Subject, key: string, make: () => T): T {
-  const known = subject.memo.get(prepared) ?? new Map<string, unknown>()
-  subject.memo.set(prepared, known)
-  // One key always holds the result of one kind of question.
-  if (known.has(key)) return known.get(key) as T
+/** Each owner has its own keys, so that one key always holds the result of one kind of question. */
+function remember<T>(owner: object, subject: Subject, key: string, make: () => T): T {
+  let known = subject.memo.get(owner)
+  if (known === undefined) {
+    known = new Map()
+    subject.memo.set(owner, known)
+  }
+  const found = known.get(key)
+  if (found !== undefined || known.has(key)) return found as T
   const made = make()
   known.set(key, made)
   return made

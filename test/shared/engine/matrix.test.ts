@@ -171,10 +171,10 @@ describe('operations', () => {
   })
 
   test.each(['verify', 'deny'] as const)(
-    'CONNECT runs no image: every list is empty (onMissing: %s)',
+    'CONNECT has no images: what asks for some denies, what asks for none does not (onMissing: %s)',
     async (onMissing) => {
-      const texts = [about('"pods/*"', { operations: 'CONNECT' })]
-      const call = await door(texts, { outcomes: { onMissing, lifetimeMs: 120_000 } })
+      const rule = { operations: 'CONNECT' }
+      const silent = { ...rule, validations: "    - expression: request.name == 'web'" }
       const options = { apiVersion: 'v1', kind: 'PodExecOptions', command: ['sh'] }
       const request: AdmissionRequest = {
         ...requestFor(options, { operation: 'CONNECT' }),
@@ -184,8 +184,14 @@ describe('operations', () => {
         name: 'web',
         namespace: 'shop',
       }
-      expect(await call('ivpol/mutate', request)).toEqual({ uid: request.uid, allowed: true })
-      expect((await call('ivpol/validate', request)).allowed).toBe(true)
+      for (const [texts, allowed] of [
+        [about('"pods/*"', rule), false],
+        [about('"pods/*"', silent), true],
+      ] as const) {
+        const call = await door([texts], { outcomes: { onMissing, lifetimeMs: 120_000 } })
+        expect(await call('ivpol/mutate', request)).toEqual({ uid: request.uid, allowed: true })
+        expect((await call('ivpol/validate', request)).allowed).toBe(allowed)
+      }
     },
   )
 

@@ -110,6 +110,16 @@ describe('extractImages', () => {
       given: request('example.test/v1/pods', 'Pod', { spec: SPEC }),
     },
     {
+      name: 'exec into a Pod',
+      given: request(
+        '/v1/pods',
+        'PodExecOptions',
+        { command: ['sh'] },
+        { operation: 'CONNECT', subResource: 'exec' },
+      ),
+    },
+    { name: 'a CONNECT that claims to be a Pod', given: pod(SPEC, { operation: 'CONNECT' }) },
+    {
       name: 'a DELETE without old object',
       given: pod(null, { operation: 'DELETE', object: null }),
     },
@@ -158,16 +168,6 @@ describe('extractImages', () => {
         { kind: { group: 'policy', version: 'v1', kind: 'Eviction' }, subResource: 'eviction' },
       ),
     },
-    {
-      name: 'exec into a Pod',
-      given: request(
-        '/v1/pods',
-        'PodExecOptions',
-        { command: ['sh'] },
-        { operation: 'CONNECT', subResource: 'exec' },
-      ),
-    },
-    { name: 'a CONNECT that claims to be a Pod', given: pod(SPEC, { operation: 'CONNECT' }) },
   ])('nothing in $name, and every list is empty', ({ given }) => {
     expect(extractImages(given)).toEqual({
       images: [],
