@@ -4,7 +4,8 @@ import { type LocalClusterApi, startClusterApi } from '#functions/local/cluster-
 import type { Decision, JsonObject } from '#shared/admission/types.ts'
 import { createClusterClient } from '#shared/cluster/client.ts'
 import type { ContextPorts } from '#shared/cluster/types.ts'
-import type { EngineOptions, ImagePolicyEngine } from '#shared/engine/image-policy.ts'
+import type { EngineOptions } from '#shared/engine/image-policy.ts'
+import type { ImagePolicyEngine } from '#shared/engine/types.ts'
 import { NAMESPACE_TTL_MS } from '#shared/limits.ts'
 import {
   admit,
