@@ -1,9 +1,13 @@
 import {
   DEFAULT_EVENT_BATCH,
   DEFAULT_TIMEOUT_SECONDS,
+  MAX_BODY_BYTES,
+  MAX_CLIENT_CERTIFICATES,
+  MAX_CONCURRENT_REVIEWS,
   MAX_QUEUED_EVENTS,
   MAX_SEAL_TTL_MS,
   MAX_TIMEOUT_SECONDS,
+  MIN_CLUSTER_BODY_BYTES,
 } from '#shared/limits.ts'
 import type { FromSchema, Schema } from './schema.ts'
 
@@ -33,6 +37,12 @@ const POLICY_NAME = {
   pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$',
   patternErrorMessage:
     'expected metadata.name of a policy (lower case letters, digits, - and .), or namespace/name',
+} as const satisfies Schema
+
+const EXCEPTION_NAME = {
+  type: 'string',
+  pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$',
+  patternErrorMessage: 'expected namespace/name of a policy exception',
 } as const satisfies Schema
 
 const SECONDS = { type: 'integer', minimum: 1, maximum: MAX_TIMEOUT_SECONDS } as const
@@ -528,6 +538,70 @@ const HTTP = {
   },
 } as const satisfies Schema
 
+const MTLS = {
+  type: 'object',
+  description:
+    'If given, callers show a client certificate that the front door has checked: of every list here it has to be one. Needs an AdmissionConfiguration on the API server, and a door with mutual TLS.',
+  additionalProperties: false,
+  properties: {
+    fingerprints: {
+      type: 'array',
+      description:
+        'SHA-256 of the certificates (DER), as `openssl x509 -noout -fingerprint -sha256` prints it, in lower case and without colons.',
+      items: {
+        type: 'string',
+        pattern: '^[0-9a-f]{64}$',
+        patternErrorMessage:
+          'expected the SHA-256 of a certificate as 64 lower-case hex characters without colons',
+      },
+      minItems: 1,
+      maxItems: MAX_CLIENT_CERTIFICATES,
+      uniqueItems: true,
+    },
+    subjects: {
+      type: 'array',
+      description:
+        'Subjects, compared exactly, as `openssl x509 -noout -subject -nameopt RFC2253` prints them.',
+      items: {
+        type: 'string',
+        pattern: '^(?=.{3,1024}$)[A-Za-z0-9.]+=\\S(.*\\S)?$',
+        patternErrorMessage:
+          'expected a subject such as CN=kube-apiserver,O=prod, most special first',
+      },
+      minItems: 1,
+      maxItems: MAX_CLIENT_CERTIFICATES,
+      uniqueItems: true,
+    },
+  },
+  oneOf: [
+    { required: ['fingerprints'], maxProperties: 1 },
+    { required: ['subjects'], maxProperties: 1 },
+    { required: ['fingerprints', 'subjects'] },
+  ],
+} as const satisfies Schema
+
+const LIMITS = {
+  type: 'object',
+  description: 'How much one cluster may ask for.',
+  additionalProperties: false,
+  properties: {
+    bodyBytes: {
+      type: 'integer',
+      description:
+        'Largest AdmissionReview, bytes; never more than the platform takes. Larger ones are denied.',
+      minimum: MIN_CLUSTER_BODY_BYTES,
+      maximum: MAX_BODY_BYTES,
+    },
+    concurrentReviews: {
+      type: 'integer',
+      description:
+        'Reviews under way at once in one isolate; what is more is denied with 429. Best effort: a hard limit is the concurrency of the function or the throttle of its front door.',
+      minimum: 1,
+      maximum: MAX_CONCURRENT_REVIEWS,
+    },
+  },
+} as const satisfies Schema
+
 const CLUSTER = {
   type: 'object',
   additionalProperties: false,
@@ -557,6 +631,7 @@ const CLUSTER = {
       maxItems: 2,
       uniqueItems: true,
     },
+    mtls: MTLS,
     cidrs: {
       type: 'array',
       description: 'If given, calls come from one of these address ranges.',
@@ -575,6 +650,26 @@ const CLUSTER = {
       items: POLICY_NAME,
       minItems: 1,
       uniqueItems: true,
+    },
+    exceptions: {
+      type: 'array',
+      description:
+        'The policy exceptions that count in this cluster, none of them for []; all of the folder when absent.',
+      items: EXCEPTION_NAME,
+      uniqueItems: true,
+    },
+    mode: {
+      type: 'string',
+      description:
+        'audit: every verdict is reached and nothing is denied; what would be is a warning, an audit annotation and a line of the log. enforce when absent.',
+      enum: ['enforce', 'audit'],
+    },
+    limits: LIMITS,
+    kubernetes: {
+      type: 'string',
+      description: 'Version of its API server, for what `countersign webhooks` may make use of.',
+      pattern: '^1\\.(0|[1-9][0-9]?)$',
+      patternErrorMessage: "expected major.minor in quotes, such as '1.31'",
     },
     timeouts: {
       type: 'object',
@@ -624,6 +719,12 @@ export const CONFIG_SCHEMA = {
     trust: TRUST,
     revocation: REVOCATION,
     events: EVENTS,
+    metrics: {
+      type: 'boolean',
+      description:
+        'Lambda: metrics of each review in its line of the log, in CloudWatch embedded metric format, by cluster, phase and verdict. CloudWatch bills each as a custom metric.',
+      default: true,
+    },
     http: HTTP,
     clusters: {
       type: 'array',

@@ -69,6 +69,15 @@ export interface ClusterConfig {
   cidrs?: readonly string[]
   /** Keys of its policies, `name` or `namespace/name`; absent means all. */
   policies?: readonly string[]
+  /** Policy exceptions that count, `namespace/name`; absent means all. */
+  exceptions?: readonly string[]
+  /** Client certificates: of each list that is given, the caller's has to be one. */
+  mtls?: { fingerprints?: readonly string[]; subjects?: readonly string[] }
+  /** `audit`: nothing is denied. `enforce` when absent. */
+  mode?: 'enforce' | 'audit'
+  limits?: { bodyBytes?: number; concurrentReviews?: number }
+  /** `1.31`. */
+  kubernetes?: string
   timeouts: { mutateSeconds?: number; validateSeconds?: number }
   /** RFC 3339. */
   notAfter?: string
@@ -107,6 +116,8 @@ export interface Config {
   revocation?: RevocationConfig
   /** Without it, as no file is, nobody is told. */
   events?: EventsConfig
+  /** Embedded metrics, where the platform has them. */
+  metrics?: boolean
   /** Policies make no requests when absent. */
   http?: HttpConfig
   clusters: readonly ClusterConfig[]

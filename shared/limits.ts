@@ -10,6 +10,12 @@ const MIB = 1024 * KIB
 export const LAMBDA_MAX_BODY_BYTES = 5_000_000
 /** Review body elsewhere, bytes: what controller-runtime accepts. */
 export const MAX_BODY_BYTES = 7 * MIB
+/** Least that a cluster's own body limit may be, bytes: a plain Pod takes some kilobytes. */
+export const MIN_CLUSTER_BODY_BYTES = 64 * KIB
+/** Most reviews of one cluster at once that its limit may allow in one isolate: memory is shared with every other cluster. */
+export const MAX_CONCURRENT_REVIEWS = 1000
+/** Client certificates of one cluster: an API server has a handful, and two each while they are renewed. */
+export const MAX_CLIENT_CERTIFICATES = 20
 /** Nesting of a JSON body, levels: Go's decoder stops at 10,000; no Kubernetes object comes near 500. */
 export const MAX_JSON_DEPTH = 500
 
@@ -82,6 +88,10 @@ export const CEL_PER_CALL_COST = 1_000_000
 export const CEL_POLICY_COST = 10_000_000
 /** CEL: cost of all match conditions of one policy for one request, the API server's matchConditions budget. */
 export const CEL_MATCH_CONDITIONS_COST = 2_500_000
+/** Match conditions of one webhook or admission policy: the API server's own bound. */
+export const MAX_MATCH_CONDITIONS = 64
+/** URL of a webhook, characters: API Gateway takes 10,240 bytes of request line and headers, and `?timeout=` is added. */
+export const MAX_WEBHOOK_URL_CHARS = 8000
 /**
  * CEL: work of one evaluation that its cost does not pay for, steps of about a nanosecond. Some calls of cost 1 read a whole
  * text; the API server relies on its deadline there, a synchronous evaluation needs a bound.
