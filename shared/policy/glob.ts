@@ -1,16 +1,8 @@
 import { AdmissionError } from '../errors.ts'
 import { MAX_GLOB_CHARS } from '../limits.ts'
+import { type Glob, plainGlob } from './plain-glob.ts'
 
-/**
- * Image globs as Kyverno understands them: the gobwas syntax compiled without separators, so `*` and `**` both match any text,
- * `/` included. `?` is one character, `[abc]`, `[a-z]` and `[!…]` are one character of a set, `{a,b}` is one of several
- * patterns, `\` takes the next character literally. Anchored at both ends, case-sensitive (image-validating-policy.md 3.8).
- */
-export interface Glob {
-  readonly pattern: string
-  /** True when the whole text matches. Time is at most text length × pattern length, whatever either holds. */
-  matches(text: string): boolean
-}
+export type { Glob } from './plain-glob.ts'
 
 /** A compiled glob. Throws `POLICY_INVALID` with the place of the fault when the pattern is not one. */
 export function compileGlob(pattern: string): Glob {
@@ -22,24 +14,7 @@ export function compileGlob(pattern: string): Glob {
     )
   }
   const program = new Compiler(pattern).compile()
-  // Nearly every pattern has stars only, and the platform finds its literal pieces many times faster than the steps do.
-  const isPlain = !/[?[{\\]/.test(pattern)
-  const pieces = pattern.split(/\*+/)
-  return { pattern, matches: (text) => (isPlain ? isJoined(pieces, text) : run(program, text)) }
-}
-
-/** True when the text is the pieces in their order with any text between them: leftmost first, the last at the end. */
-function isJoined([first = '', ...rest]: readonly string[], text: string): boolean {
-  const last = rest.pop()
-  if (last === undefined) return text === first
-  if (!text.startsWith(first)) return false
-  let at = first.length
-  for (const piece of rest) {
-    const found = text.indexOf(piece, at)
-    if (found < 0) return false
-    at = found + piece.length
-  }
-  return text.length - last.length >= at && text.endsWith(last)
+  return plainGlob(pattern) ?? { pattern, matches: (text) => run(program, text) }
 }
 
 /** One step of the matcher. Steps are numbered; a step without an explicit target goes on with the next one. */

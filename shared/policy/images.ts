@@ -4,7 +4,7 @@ import { AdmissionError } from '../errors.ts'
 import { parseReference } from '../image/reference.ts'
 import { plainSpellings, spellings } from '../image/spelling.ts'
 import { CEL_POLICY_COST, MAX_IMAGES, MAX_REFERENCE_CHARS } from '../limits.ts'
-import type { Glob } from './glob.ts'
+import type { Glob } from './plain-glob.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import type { Subject } from './subject.ts'
 

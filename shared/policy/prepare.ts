@@ -10,8 +10,9 @@ import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
 import { AdmissionError } from '../errors.ts'
 import type { attestorValues } from './attestor-values.ts'
 import type { Exceptions, prepareExceptions } from './exemption.ts'
-import { compileGlob, type Glob } from './glob.ts'
+import type { compileGlob } from './glob.ts'
 import { AttestorValue, IMAGE_LIBRARY } from './image-library.ts'
+import { type Glob, plainGlob } from './plain-glob.ts'
 import type { CompiledPolicy, PolicyAttestor, UnresolvedAttestor } from './types.ts'
 
 /** A policy whose expressions are planned: made once per isolate, used by any number of requests at the same time. */
@@ -48,6 +49,8 @@ export interface Runtime {
   library?: Library
   prepareExceptions?: typeof prepareExceptions
   attestorValues?: typeof attestorValues
+  /** For patterns that are more than text and stars. */
+  compileGlob?: typeof compileGlob
 }
 
 /** The runtime a policy needs beside what is always there. */
@@ -57,9 +60,16 @@ export async function loadRuntime(policy: CompiledPolicy): Promise<Runtime> {
     const { attestorValues } = await import('./attestor-values.ts')
     runtime.attestorValues = attestorValues
   }
-  if (policy.exceptions.length === 0) return runtime
-  const { prepareExceptions } = await import('./exemption.ts')
-  return { ...runtime, prepareExceptions }
+  const globs = policy.matchImageReferences.flatMap((r) => ('glob' in r ? [r.glob] : []))
+  if (globs.some((glob) => plainGlob(glob) === undefined)) {
+    const { compileGlob } = await import('./glob.ts')
+    runtime.compileGlob = compileGlob
+  }
+  if (policy.exceptions.length > 0) {
+    const { prepareExceptions } = await import('./exemption.ts')
+    runtime.prepareExceptions = prepareExceptions
+  }
+  return runtime
 }
 
 /** The runtime some expressions need beside what is always there. */
@@ -115,7 +125,7 @@ export function preparePolicy(policy: CompiledPolicy, runtime: Runtime = {}): Pr
       program: program(expression),
     })),
     references: policy.matchImageReferences.map((reference) =>
-      'glob' in reference ? compileGlob(reference.glob) : program(reference.expression),
+      'glob' in reference ? globOf(reference.glob, runtime) : program(reference.expression),
     ),
     extractors: policy.images.map(({ name, expression }) => ({
       name,
@@ -169,6 +179,12 @@ function readsNamespace(policy: CompiledPolicy): Pick<PreparedPolicy, 'readsName
   const conditions = [policy, ...policy.exceptions].flatMap((each) => each.matchConditions)
   if (conditions.some(({ expression }) => isRead(expression))) return { readsNamespace: 'match' }
   return everyExpression(policy).some(isRead) ? { readsNamespace: 'evaluation' } : {}
+}
+
+function globOf(pattern: string, { compileGlob }: Runtime): Glob {
+  const glob = plainGlob(pattern) ?? compileGlob?.(pattern)
+  if (glob === undefined) throw new TypeError(`no runtime for the pattern ${pattern}`)
+  return glob
 }
 
 /** A policy whose exceptions cannot be asked about must not run: it would deny, or admit, for the wrong reason. */
