@@ -63,13 +63,14 @@ const selectorTerm = object(
   },
 )
 
-const labelSelector = object({
+/** A label selector. */
+export const labelSelector = object({
   matchLabels: optional(matchLabels),
   matchExpressions: optional(listOf(selectorTerm)),
 })
 
 /** A list of names that must not be empty; `*` stands alone in it. */
-function names(kind: string, item: Shape<string> = words): Shape<string[]> {
+export function names(kind: string, item: Shape<string> = words): Shape<string[]> {
   return listRule(listOf(item), (items, path, faults, count) => {
     if (count === 0) faults.add(path, 'Required value')
     if (items.length > 1 && items.includes('*')) {
@@ -81,7 +82,8 @@ function names(kind: string, item: Shape<string> = words): Shape<string[]> {
   })
 }
 
-const resources = listRule(listOf(words), (items, path, faults, count) => {
+/** The resources of a rule, subresources among them; none that another one covers. */
+export const resources = listRule(listOf(words), (items, path, faults, count) => {
   if (count === 0) faults.add(path, 'Required value')
   const clash = (message: string, at: Path = path) =>
     faults.add(at, `Invalid value: ${JSON.stringify(items)}: ${message}`)

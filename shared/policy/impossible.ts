@@ -61,7 +61,10 @@ function* impossibleConstraints(
 }
 
 /** Why no labels can satisfy a selector, `name` being the namespace it is about if there is only one; undefined when some can. */
-function contradiction(selector: LabelSelector | undefined, name?: string): string | undefined {
+export function contradiction(
+  selector: LabelSelector | undefined,
+  name?: string,
+): string | undefined {
   const keys = new Map<string, LabelNeeds>()
   const needs = (key: string) => {
     const known = keys.get(key) ?? { forbidden: new Set() }

@@ -1,3 +1,4 @@
+import { MAX_MATCH_CONDITIONS } from '../limits.ts'
 import { type AttestationFields, attestation } from './attestations.ts'
 import { type AttestorFields, attestor } from './attestors.ts'
 import { MISSING_CONSTRAINTS, matchConstraints } from './constraints.ts'
@@ -29,9 +30,6 @@ import {
   words,
 } from './shape.ts'
 import type { PolicyKind, ValidationAction } from './types.ts'
-
-/** The most match conditions that a webhook may have. */
-const MAX_MATCH_CONDITIONS = 64
 
 /** A list of `{name, expression}` whose names differ. */
 export function namedExpressions(name: Shape<string>, most?: number) {

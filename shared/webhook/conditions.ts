@@ -1,0 +1,183 @@
+import { compile } from '../cel/compile.ts'
+import { ADMISSION_VARIABLES } from '../cel/declare/admission.ts'
+import { createEnvironment, type Environment } from '../cel/environment.ts'
+import type { MacroTable } from '../cel/parse.ts'
+import { OLDEST_MINOR } from '../cel/profiles.ts'
+import { walk } from '../cel/tree.ts'
+import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
+import { MAX_MATCH_CONDITIONS } from '../limits.ts'
+import { type AutogenTarget, autogenVariants } from '../policy/autogen.ts'
+import { isQualifiedName } from '../policy/names.ts'
+import type { CompiledPolicy } from '../policy/types.ts'
+import type { PolicySource } from './sources.ts'
+import type { WebhookCondition } from './types.ts'
+
+/** What the API server compiles match conditions in; the oldest supported version where the cluster's is not known. */
+export function webhookEnvironment(minor: number | undefined, regex: RegexEngine): Environment {
+  return createEnvironment({
+    profile: 'kubernetes',
+    minor: minor ?? OLDEST_MINOR,
+    variables: ADMISSION_VARIABLES,
+    regex,
+  })
+}
+
+/** The conditions of a policy that the API server evaluates before it calls. */
+export interface Offloaded {
+  /** The policy has conditions and all of them compile in the API server: it gets a webhook of its own. */
+  isFineGrained: boolean
+  conditions: WebhookCondition[]
+  /** Why conditions are evaluated by the function alone. */
+  notes: string[]
+}
+
+/**
+ * The match conditions of a policy as its webhook has them (specs/image-validating-policy.md 7.7 and 5.5). Each is a filter before the call
+ * and no more: the function evaluates all of them again, so that one left out here only means more calls. One that cannot be compiled
+ * keeps all of them with the function, as upstream; one that reads `namespaceObject`, which webhooks have not, keeps itself.
+ */
+export function offloadedConditions(
+  source: PolicySource,
+  environment: Environment,
+  most: number = MAX_MATCH_CONDITIONS,
+): Offloaded {
+  const { base } = source
+  const notes: string[] = []
+  if (base.matchConditions.length === 0) return { isFineGrained: false, conditions: [], notes }
+  const forms = [base, ...source.variants]
+  const foreign = base.matchConditions.flatMap(({ name }, index) => {
+    const fault = forms
+      .map((form) => faultOf(form, index, environment))
+      .find((each) => each !== undefined)
+    return fault === undefined
+      ? []
+      : [`match condition ${JSON.stringify(name)} is not known to the API server (${fault})`]
+  })
+  if (foreign.length > 0) {
+    notes.push(
+      ...foreign.map(
+        (text) =>
+          `${text}: the function evaluates all conditions of the policy, and is called for what they leave out`,
+      ),
+    )
+    return { isFineGrained: false, conditions: [], notes }
+  }
+  const conditions = inOrder(
+    base.matchConditions.map((_, index) => {
+      return wrapped(source, index)
+    }),
+    { base, environment, most, notes },
+  )
+  return { isFineGrained: true, conditions, notes }
+}
+
+interface Choosing {
+  base: CompiledPolicy
+  environment: Environment
+  most: number
+  notes: string[]
+}
+
+/** Conditions with all of their forms or not at all: first those about Pods, then those of each group of controllers. */
+function inOrder(
+  all: readonly WebhookCondition[][],
+  { base, environment, most, notes }: Choosing,
+): WebhookCondition[] {
+  const chosen: WebhookCondition[][] = []
+  const taken = new Set<string>()
+  for (const [index, forms] of all.entries()) {
+    const { name, expression } = base.matchConditions[index] ?? { name: '', expression: undefined }
+    const stays = (reason: string) =>
+      notes.push(`match condition ${JSON.stringify(name)} stays with the function: ${reason}`)
+    if (expression !== undefined && readsNamespaceObject(expression.source, environment)) {
+      stays('it reads namespaceObject, which the API server does not give to webhooks')
+    } else if (forms.some((form) => !isQualifiedName(form.name))) {
+      stays('its name is too long once it says which controllers it is about')
+    } else if (forms.some((form) => taken.has(form.name))) {
+      stays('another condition has the same name once it says which controllers it is about')
+    } else if (taken.size + forms.length > most) {
+      stays(`a webhook has at most ${MAX_MATCH_CONDITIONS} conditions`)
+    } else {
+      for (const form of forms) taken.add(form.name)
+      chosen.push(forms)
+    }
+  }
+  const width = Math.max(0, ...chosen.map((forms) => forms.length))
+  return Array.from({ length: width }, (_, at) => chosen.flatMap((forms) => forms[at] ?? [])).flat()
+}
+
+/** What is wrong with a condition in the API server's environment; undefined when nothing is. */
+function faultOf(
+  form: CompiledPolicy,
+  index: number,
+  environment: Environment,
+): string | undefined {
+  const condition = form.matchConditions[index]
+  if (condition === undefined) return undefined
+  const compiled = compile(condition.expression.source, environment, { allowedTypes: ['bool'] })
+  return compiled.ok ? undefined : compiled.issues[0]?.message
+}
+
+/** On the syntax tree: a text that says the word is none. */
+function readsNamespaceObject(source: string, environment: Environment): boolean {
+  const compiled = compile(source, environment)
+  return !compiled.ok || mentions(compiled.checked, 'namespaceObject')
+}
+
+function mentions({ ast }: CheckedExpression, name: string): boolean {
+  let found = false
+  walk(ast, (node) => {
+    if (node.k === 'ident' && (node.name === name || node.name === `.${name}`)) found = true
+  })
+  return found
+}
+
+/** Nothing is parsed for a spec without expressions. */
+const NO_MACROS: MacroTable = new Map()
+
+/** A condition, once for each kind of objects the policy is about: which of them holds depends on the object that is sent. */
+function wrapped({ base, variants }: PolicySource, index: number): WebhookCondition[] {
+  const condition = base.matchConditions[index]
+  if (condition === undefined) return []
+  const { name, expression } = condition
+  const groups = autogenVariants({ matchConstraints: base.matchConstraints }, NO_MACROS)
+  if (groups.length === 0) return [{ name, expression: expression.source }]
+  const hasDelete = mayDelete(base)
+  const pods = { name: `autogen-${name}`, expression: implied([POD], expression.source, hasDelete) }
+  const controllers = variants.flatMap((variant): WebhookCondition[] => {
+    const source = variant.matchConditions[index]?.expression.source
+    const wanted = new Set(
+      variant.matchConstraints.resourceRules.flatMap(({ resources }) => resources),
+    )
+    const targets = groups
+      .filter(({ config }) => config === variant.autogen)
+      .flatMap((group) => group.targets.filter(({ resource }) => wanted.has(resource)))
+    if (source === undefined || targets.length === 0) return []
+    return [
+      {
+        name: `autogen-${variant.autogen}-${name}`,
+        expression: implied(targets, source, hasDelete),
+      },
+    ]
+  })
+  // Upstream's order: by the name of the group.
+  return [pods, ...controllers.sort((a, b) => (a.name < b.name ? -1 : 1))]
+}
+
+const POD: AutogenTarget = { group: '', version: 'v1', kind: 'Pod', resource: 'pods' }
+
+function mayDelete({ matchConstraints }: CompiledPolicy): boolean {
+  return matchConstraints.resourceRules.some(({ operations }) =>
+    operations.some((operation) => operation === 'DELETE' || operation === '*'),
+  )
+}
+
+/** `!(it is one of these) || (condition)`. `object` is null in DELETE, so that policies about those look at the request: upstream's form would fail every one. */
+function implied(targets: readonly AutogenTarget[], source: string, hasDelete: boolean): string {
+  const kinds = targets.map(({ group, version, kind }) =>
+    hasDelete
+      ? `(request.kind.group == '${group}' && request.kind.version == '${version}' && request.kind.kind == '${kind}')`
+      : `(object.apiVersion == '${group === '' ? version : `${group}/${version}`}' && object.kind =='${kind}')`,
+  )
+  return `!(${[...new Set(kinds)].sort().join(' || ')}) || (${source})`
+}

@@ -1,0 +1,121 @@
+import type { Environment } from '../cel/environment.ts'
+import { MAX_MATCH_CONDITIONS } from '../limits.ts'
+import type { CompiledPolicy } from '../policy/types.ts'
+import { offloadedConditions } from './conditions.ts'
+import type { EntryIdentity } from './names.ts'
+import { compareTexts, webhookRules } from './rules.ts'
+import { resolveSelectors, type Selectors, selectorHash, selectsNothing } from './selectors.ts'
+import { type PolicySource, placeOf } from './sources.ts'
+import type { WebhookCondition, WebhookNote, WebhookOptions, WebhookRule } from './types.ts'
+
+/** One webhook of both phases, before it has a name and an address. */
+export interface Entry {
+  identity: EntryIdentity
+  /** Names of its policies, by which the path calls them. */
+  policies: string[]
+  rules: WebhookRule[]
+  selectors: Selectors
+  matchPolicy: 'Exact' | 'Equivalent'
+  conditions: WebhookCondition[]
+  /** Of the policy itself. */
+  timeoutSeconds?: number
+}
+
+/** A policy and what its webhook needs to know. */
+export interface Prepared {
+  source: PolicySource
+  failure: 'fail' | 'ignore'
+  isFineGrained: boolean
+  conditions: WebhookCondition[]
+  selectors: Selectors
+  /** Of the selectors: SHA-256 hex. */
+  hash: string
+}
+
+/** The policies with their selectors and conditions; what is notable about them and what is wrong goes to both lists. */
+export async function preparePolicies(
+  sources: readonly PolicySource[],
+  environment: Environment,
+  options: WebhookOptions,
+  { notes, faults }: { notes: WebhookNote[]; faults: WebhookNote[] },
+): Promise<Prepared[]> {
+  const most = options.excludeBootstrap ? MAX_MATCH_CONDITIONS - 1 : MAX_MATCH_CONDITIONS
+  return Promise.all(
+    sources.map(async (source): Promise<Prepared> => {
+      const { base } = source
+      const path = placeOf(source)
+      const selectors = resolveSelectors(base, options)
+      const nothing = selectsNothing(selectors)
+      if (nothing !== undefined) {
+        const message = `${nothing}, so that the policy would never be enforced in this cluster: change the selectors of the policy or of the cluster, or leave the policy out there`
+        faults.push({ path, message })
+      }
+      const offloaded = offloadedConditions(source, environment, most)
+      for (const message of offloaded.notes) notes.push({ path, message })
+      return {
+        source,
+        failure: options.forceIgnore || base.failurePolicy === 'Ignore' ? 'ignore' : 'fail',
+        isFineGrained:
+          offloaded.isFineGrained || isExact(base) || base.timeoutSeconds !== undefined,
+        conditions: offloaded.conditions,
+        selectors,
+        hash: await selectorHash(selectors),
+      }
+    }),
+  )
+}
+
+function isExact({ matchConstraints }: CompiledPolicy): boolean {
+  return matchConstraints.matchPolicy === 'Exact'
+}
+
+/**
+ * The entries for these policies: one for each fine-grained policy, one for all others of the same kind, selectors and failure policy. A
+ * path names the policies of its own entry only: upstream names those of both failure policies in both, and evaluates them twice.
+ */
+export function entriesFor(policies: readonly Prepared[]): Entry[] {
+  return (['ivpol', 'nivpol'] as const).flatMap((route) => {
+    const ofRoute = policies.filter(({ source }) => source.route === route)
+    const fine = ofRoute.filter(({ isFineGrained }) => isFineGrained)
+    const basic = ofRoute.filter(({ isFineGrained }) => !isFineGrained)
+    return [...fine.map(fineEntry), ...basicEntries(basic)]
+  })
+}
+
+function fineEntry({ source, failure, conditions, selectors }: Prepared): Entry {
+  const { base, variants, route } = source
+  return {
+    identity: { route, failure, of: { policy: source } },
+    policies: [base.name],
+    rules: webhookRules([base, ...variants]),
+    selectors,
+    matchPolicy: isExact(base) ? 'Exact' : 'Equivalent',
+    conditions,
+    ...(base.timeoutSeconds === undefined ? {} : { timeoutSeconds: base.timeoutSeconds }),
+  }
+}
+
+function basicEntries(policies: readonly Prepared[]): Entry[] {
+  const hashes = [...new Set(policies.map(({ hash }) => hash))].sort()
+  return hashes.flatMap((hash) =>
+    (['fail', 'ignore'] as const).flatMap((failure): Entry[] => {
+      const group = policies.filter((each) => each.hash === hash && each.failure === failure)
+      const [first] = group
+      if (first === undefined) return []
+      return [
+        {
+          identity: {
+            route: first.source.route,
+            failure,
+            of: { selectors: hash, isOnly: hashes.length === 1 },
+          },
+          policies: group.map(({ source }) => source.base.name).sort(compareTexts),
+          rules: webhookRules(group.flatMap(({ source }) => [source.base, ...source.variants])),
+          selectors: first.selectors,
+          matchPolicy: 'Equivalent',
+          conditions: [],
+        },
+      ]
+    }),
+  )
+}

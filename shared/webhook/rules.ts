@@ -1,0 +1,53 @@
+import type { CompiledPolicy } from '../policy/types.ts'
+import type { WebhookRule } from './types.ts'
+
+/**
+ * The rules of policies and their variants as webhooks have them: each once, in the order of groups, versions, resources, operations and
+ * scope, and so are the lists inside (specs/image-validating-policy.md 7.8). `resourceNames` and `excludeResourceRules` have no counterpart
+ * in a webhook: the function looks at both.
+ */
+export function webhookRules(policies: readonly CompiledPolicy[]): WebhookRule[] {
+  const rules = policies.flatMap(({ matchConstraints }) =>
+    matchConstraints.resourceRules.map(
+      ({ apiGroups, apiVersions, operations, resources, scope = '*' }): WebhookRule => ({
+        apiGroups: sorted(apiGroups),
+        apiVersions: sorted(apiVersions),
+        operations: sorted(operations),
+        resources: sorted(resources),
+        scope,
+      }),
+    ),
+  )
+  const byText = new Map(rules.map((rule) => [JSON.stringify(rule), rule]))
+  return [...byText.values()].sort(compareRules)
+}
+
+function sorted(items: readonly string[]): string[] {
+  return [...new Set(items)].sort()
+}
+
+function compareRules(a: WebhookRule, b: WebhookRule): number {
+  return (
+    compareLists(a.apiGroups, b.apiGroups) ||
+    compareLists(a.apiVersions, b.apiVersions) ||
+    compareLists(a.resources, b.resources) ||
+    compareLists(a.operations, b.operations) ||
+    compareTexts(a.scope, b.scope)
+  )
+}
+
+/** Shorter lists first, then item by item, as upstream: `batch [cronjobs]` stands before `batch [jobs]`. */
+function compareLists(a: readonly string[], b: readonly string[]): number {
+  if (a.length !== b.length) return a.length - b.length
+  for (const [index, item] of a.entries()) {
+    const order = compareTexts(item, b[index] ?? '')
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+/** Order of two texts by code units: the same everywhere, whatever the locale. */
+export function compareTexts(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}

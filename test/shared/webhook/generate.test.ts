@@ -1,0 +1,548 @@
+import fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { CompiledPolicy } from '#shared/policy/types.ts'
+import { generateWebhooks, ivpolsNeedingMutation } from '#shared/webhook/generate.ts'
+import { policySources } from '#shared/webhook/sources.ts'
+import type { GeneratedWebhooks, Webhook, WebhookOptions } from '#shared/webhook/types.ts'
+import { compiled, POD_RULE, type PolicyText } from './policies.ts'
+
+const OPTIONS: WebhookOptions = {
+  target: { kind: 'url', base: 'https://admission.example.com/v1/prod/token' },
+}
+const UPSTREAM: WebhookOptions = { ...OPTIONS, baseName: 'kyverno.svc' }
+const CONDITION = { name: 'yes', expression: 'true' }
+
+async function generate(
+  documents: readonly PolicyText[],
+  options: Partial<WebhookOptions> = {},
+): Promise<GeneratedWebhooks> {
+  return generateWebhooks(await compiled(...documents), { ...OPTIONS, ...options })
+}
+
+async function generated(
+  documents: readonly PolicyText[],
+  options: Partial<WebhookOptions> = {},
+): Promise<{ mutating: Webhook[]; validating: Webhook[]; notes: readonly { message: string }[] }> {
+  const { mutating, validating, faults, notes } = await generate(documents, options)
+  expect(faults).toEqual([])
+  return { mutating: mutating.webhooks, validating: validating.webhooks, notes }
+}
+
+const rulesOf = ({ rules }: Webhook) =>
+  rules.map(({ apiGroups, resources }) => `${apiGroups.join()}: ${resources.join()}`)
+const ALL_RULES = [
+  ': pods',
+  'apps: daemonsets,deployments,replicasets,statefulsets',
+  'batch: cronjobs',
+  'batch: jobs',
+]
+
+describe('generateWebhooks', () => {
+  test.each([
+    { name: 'basic', spec: {} },
+    { name: 'fine-grained by a condition', spec: { matchConditions: [CONDITION] } },
+    {
+      name: 'fine-grained by Exact',
+      spec: { matchConstraints: { resourceRules: [POD_RULE], matchPolicy: 'Exact' } },
+    },
+    {
+      name: 'fine-grained by a timeout',
+      spec: { webhookConfiguration: { timeoutSeconds: 7 } },
+    },
+  ])(
+    'WHK-01: controllers are covered alike by cluster and namespaced policies: $name',
+    async ({ spec }) => {
+      const { validating, mutating } = await generated([
+        { name: 'c', spec },
+        { name: 'n', namespace: 'team-a', spec },
+      ])
+      expect(validating.map(rulesOf)).toEqual([ALL_RULES, ALL_RULES])
+      expect(mutating.map(rulesOf)).toEqual([ALL_RULES, ALL_RULES])
+      expect(validating.map(({ clientConfig }) => clientConfig.url).sort()).toEqual([
+        'https://admission.example.com/v1/prod/token/ivpol/validate/c',
+        'https://admission.example.com/v1/prod/token/nivpol/validate/n',
+      ])
+    },
+  )
+
+  test('WHK-01: with controllers listed only those are added', async () => {
+    const spec = {
+      matchConditions: [CONDITION],
+      autogen: { podControllers: { controllers: ['deployments'] } },
+    }
+    const { validating } = await generated([{ name: 'n', namespace: 'team-a', spec }])
+    expect(validating.map(rulesOf)).toEqual([[': pods', 'apps: deployments']])
+  })
+
+  test.each(['countersign.dev', 'kyverno.svc'])(
+    'WHK-02: no two webhooks of a configuration have one name, below %s',
+    async (baseName) => {
+      const fine = { webhookConfiguration: { timeoutSeconds: 3 } }
+      const documents = [
+        { name: 'c' },
+        { name: 'c2', spec: { failurePolicy: 'Ignore' } },
+        { name: 'n', namespace: 'team-a' },
+        { name: 'n', namespace: 'team-b', spec: { failurePolicy: 'Ignore' } },
+        { name: 'f', spec: fine },
+        { name: 'f', namespace: 'team-a', spec: fine },
+        { name: 'f', namespace: 'team-b', spec: fine },
+        // `a` + `b-c` and `a-b` + `c` are one text in upstream's names.
+        { name: 'b-c', namespace: 'a', spec: fine },
+        { name: 'c', namespace: 'a-b', spec: fine },
+      ]
+      const { mutating, validating } = await generated(documents, { baseName })
+      for (const webhooks of [mutating, validating]) {
+        const names = webhooks.map(({ name }) => name)
+        expect(new Set(names).size).toBe(9)
+        expect(names).toEqual([...names].sort())
+      }
+    },
+  )
+
+  test('WHK-04: a namespaced policy is pinned to its namespace and a cluster policy keeps its selector, both before the global one', async () => {
+    const NOT_SYSTEM = {
+      key: 'kubernetes.io/metadata.name',
+      operator: 'NotIn' as const,
+      values: ['kube-system'],
+    }
+    const spec = {
+      matchConstraints: {
+        resourceRules: [POD_RULE],
+        namespaceSelector: { matchExpressions: [{ key: 'tier', operator: 'In', values: ['b'] }] },
+      },
+    }
+    const { validating } = await generated(
+      [
+        { name: 'c', spec },
+        { name: 'n', namespace: 'team-a', spec },
+      ],
+      { namespaceSelector: { matchExpressions: [NOT_SYSTEM] } },
+    )
+    expect(validating.map(({ namespaceSelector }) => namespaceSelector)).toEqual([
+      { matchExpressions: [{ key: 'tier', operator: 'In', values: ['b'] }, NOT_SYSTEM] },
+      {
+        matchExpressions: [
+          { key: 'kubernetes.io/metadata.name', operator: 'In', values: ['team-a'] },
+          NOT_SYSTEM,
+        ],
+      },
+    ])
+  })
+
+  describe('WHK-05: order', () => {
+    let policies: CompiledPolicy[]
+    beforeAll(async () => {
+      const fine = { matchConditions: [CONDITION] }
+      policies = await compiled(
+        { name: 'b', spec: fine },
+        { name: 'a', spec: { ...fine, failurePolicy: 'Ignore' } },
+        { name: 'x', namespace: 'team-a', spec: fine },
+        { name: 'x', namespace: 'team-b', spec: fine },
+        { name: 'z', spec: { webhookConfiguration: { timeoutSeconds: 3 } } },
+        { name: 'basic-1' },
+        { name: 'basic-2', spec: { failurePolicy: 'Ignore' } },
+        {
+          name: 'basic-3',
+          spec: {
+            matchConstraints: {
+              resourceRules: [{ ...POD_RULE, operations: ['UPDATE', 'CREATE'] }],
+              namespaceSelector: { matchLabels: { environment: 'production' } },
+            },
+          },
+        },
+      )
+    })
+
+    test('the output is the same to the byte for any order of the policies', async () => {
+      for (const options of [OPTIONS, UPSTREAM]) {
+        const wanted = JSON.stringify(await generateWebhooks(policies, options))
+        await fc.assert(
+          fc.asyncProperty(
+            fc.shuffledSubarray(policies, { minLength: policies.length }),
+            async (shuffled) => {
+              expect(JSON.stringify(await generateWebhooks(shuffled, options))).toBe(wanted)
+            },
+          ),
+          { numRuns: 20 },
+        )
+      }
+    })
+
+    test('entries are sorted by name, rules by groups, versions, resources and operations, each once', async () => {
+      const { validating } = await generateWebhooks(policies, UPSTREAM)
+      expect(validating.webhooks.map(({ name }) => name)).toEqual([
+        'ivpol.validate.kyverno.svc-fail-95cb9b4f',
+        'ivpol.validate.kyverno.svc-fail-ef2a104e',
+        'ivpol.validate.kyverno.svc-fail-finegrained-b',
+        'ivpol.validate.kyverno.svc-fail-finegrained-z',
+        'ivpol.validate.kyverno.svc-ignore-95cb9b4f',
+        'ivpol.validate.kyverno.svc-ignore-finegrained-a',
+        'nivpol.validate.kyverno.svc-fail-finegrained-team-a-x',
+        'nivpol.validate.kyverno.svc-fail-finegrained-team-b-x',
+      ])
+      expect(validating.webhooks[0]?.rules[0]).toEqual({ ...POD_RULE, scope: '*' })
+    })
+  })
+
+  test('WHK-07: namespaceObject stays with the function, by the syntax tree and not by the text', async () => {
+    const { validating, notes } = await generated([
+      {
+        spec: {
+          autogen: { podControllers: { controllers: [] } },
+          matchConditions: [
+            { name: 'ns', expression: "'tier' in namespaceObject.metadata.labels" },
+            { name: 'usr', expression: "request.userInfo.username != 'bot'" },
+            { name: 'str', expression: "object.metadata.name != 'namespaceObject'" },
+            { name: 'opt', expression: 'object.?spec.?hostNetwork.orValue(false) == false' },
+          ],
+        },
+      },
+    ])
+    expect(validating.map(({ name }) => name)).toEqual(['p.ivpol-fail.validate.countersign.dev'])
+    expect(validating[0]?.matchConditions?.map(({ name }) => name)).toEqual([
+      'autogen-usr',
+      'autogen-str',
+      'autogen-opt',
+    ])
+    expect(notes).toEqual([
+      {
+        path: 'policy p (0.yaml:1)',
+        message:
+          'match condition "ns" stays with the function: it reads namespaceObject, which the API server does not give to webhooks',
+      },
+    ])
+  })
+
+  test('WHK-08: conditions about controllers are rewritten on the syntax tree', async () => {
+    const { validating } = await generated([
+      {
+        spec: {
+          autogen: { podControllers: { controllers: ['cronjobs'] } },
+          matchConditions: [
+            {
+              name: 'x',
+              expression:
+                "object.metadata.namespace == 'a' && object.metadata.labels['t'] == 'object.spec'",
+            },
+          ],
+        },
+      },
+    ])
+    expect(validating[0]?.matchConditions).toEqual([
+      {
+        name: 'autogen-x',
+        expression:
+          "!((object.apiVersion == 'v1' && object.kind =='Pod')) || (object.metadata.namespace == 'a' && object.metadata.labels['t'] == 'object.spec')",
+      },
+      {
+        name: 'autogen-cronjobs-x',
+        expression:
+          "!((object.apiVersion == 'batch/v1' && object.kind =='CronJob')) || (object.metadata.namespace == 'a' && object.spec.jobTemplate.spec.template.metadata.labels['t'] == 'object.spec')",
+      },
+    ])
+  })
+
+  test.each(['countersign.dev', 'kyverno.svc'])(
+    'WHK-10: the mutating webhook repeats its twin and says that it is called again, below %s',
+    async (baseName) => {
+      const spec = {
+        matchConstraints: {
+          resourceRules: [POD_RULE],
+          matchPolicy: 'Exact',
+          namespaceSelector: { matchLabels: { a: 'b' } },
+        },
+        webhookConfiguration: { timeoutSeconds: 7 },
+        matchConditions: [CONDITION],
+      }
+      const { mutating, validating } = await generated([{ spec }], { baseName })
+      const [mutate] = mutating
+      const [validate] = validating
+      expect(mutate).toEqual({
+        ...validate,
+        name: mutate?.name,
+        clientConfig: mutate?.clientConfig,
+        reinvocationPolicy: 'IfNeeded',
+      })
+      expect(mutate).toMatchObject({ matchPolicy: 'Exact', timeoutSeconds: 7 })
+      expect(validate).not.toHaveProperty('reinvocationPolicy')
+    },
+  )
+
+  const constraint = (changes: object, rule: object = {}) => ({
+    resourceRules: [{ ...POD_RULE, ...rule }],
+    ...changes,
+  })
+  test.each([
+    {
+      name: 'a namespace selector',
+      constraints: constraint({ namespaceSelector: { matchLabels: { e: 'p' } } }),
+      autogen: true,
+    },
+    {
+      name: 'an empty object selector',
+      constraints: constraint({ objectSelector: {} }),
+      autogen: true,
+    },
+    {
+      name: 'an object selector',
+      constraints: constraint({ objectSelector: { matchLabels: { a: 'b' } } }),
+      autogen: false,
+    },
+    {
+      name: 'ephemeral containers beside pods',
+      constraints: constraint({}, { resources: ['pods', 'pods/ephemeralcontainers'] }),
+      autogen: false,
+    },
+    {
+      name: 'two rules',
+      constraints: { resourceRules: [POD_RULE, { ...POD_RULE, operations: ['DELETE'] }] },
+      autogen: false,
+    },
+    { name: 'names', constraints: constraint({}, { resourceNames: ['x'] }), autogen: false },
+    {
+      name: 'excluded rules',
+      constraints: constraint({ excludeResourceRules: [{ ...POD_RULE, resourceNames: ['x'] }] }),
+      autogen: false,
+    },
+    { name: 'every version', constraints: constraint({}, { apiVersions: ['*'] }), autogen: false },
+  ])('WHK-11: controllers with $name: $autogen', async ({ constraints, autogen }) => {
+    const { validating } = await generated([{ spec: { matchConstraints: constraints } }])
+    expect(validating[0]?.rules.some(({ apiGroups }) => apiGroups.includes('apps'))).toBe(autogen)
+  })
+
+  test('a group with both failure policies has two webhooks that each call their own policies', async () => {
+    const { validating, mutating } = await generated(
+      [{ name: 'a' }, { name: 'b', spec: { failurePolicy: 'Ignore' } }, { name: 'c' }],
+      { baseName: 'kyverno.svc' },
+    )
+    expect(
+      validating.map(({ name, failurePolicy, clientConfig }) => [
+        name,
+        failurePolicy,
+        clientConfig.url,
+      ]),
+    ).toEqual([
+      [
+        'ivpol.validate.kyverno.svc-fail',
+        'Fail',
+        'https://admission.example.com/v1/prod/token/ivpol/validate/a/c',
+      ],
+      [
+        'ivpol.validate.kyverno.svc-ignore',
+        'Ignore',
+        'https://admission.example.com/v1/prod/token/ivpol/validate/b',
+      ],
+    ])
+    expect(mutating).toHaveLength(2)
+  })
+
+  test('only policies that have digests pinned are called in the mutate phase', async () => {
+    const policies = await compiled(
+      { name: 'a' },
+      { name: 'b', spec: { validationConfigurations: { mutateDigest: false } } },
+    )
+    expect(ivpolsNeedingMutation(policySources(policies).sources).map(({ key }) => key)).toEqual([
+      'a',
+    ])
+    const { mutating, validating } = await generateWebhooks(policies, OPTIONS)
+    expect(mutating.webhooks[0]?.clientConfig.url).toMatch(/\/ivpol\/mutate\/a$/)
+    expect(validating.webhooks[0]?.clientConfig.url).toMatch(/\/ivpol\/validate\/a\/b$/)
+  })
+
+  test('a forced Ignore wins over policies, and the bootstrap condition is on what fails closed only', async () => {
+    const documents = [{ name: 'a' }, { name: 'b', spec: { failurePolicy: 'Ignore' } }]
+    const forced = await generated(documents, { forceIgnore: true, baseName: 'kyverno.svc' })
+    expect(forced.mutating.map(({ name, failurePolicy }) => [name, failurePolicy])).toEqual([
+      ['ivpol.mutate.kyverno.svc-ignore', 'Ignore'],
+    ])
+    const started = await generated(documents, { excludeBootstrap: true })
+    expect(
+      started.validating.map(({ matchConditions }) => matchConditions?.map(({ name }) => name)),
+    ).toEqual([['exclude-bootstrap-resources'], undefined])
+  })
+
+  test.each([
+    { timeouts: {}, mutate: 10, validate: 10 },
+    { timeouts: { mutateSeconds: 12, validateSeconds: 5 }, mutate: 12, validate: 5 },
+    { timeouts: { mutateSeconds: 120, validateSeconds: 0 }, mutate: 30, validate: 1 },
+  ])(
+    'timeouts are those of the cluster, 1 to 30: $timeouts',
+    async ({ timeouts, mutate, validate }) => {
+      const { mutating, validating } = await generated([{}], { timeouts })
+      expect([mutating[0]?.timeoutSeconds, validating[0]?.timeoutSeconds]).toEqual([
+        mutate,
+        validate,
+      ])
+    },
+  )
+
+  test('a Service is called at its path, and a Service of Kyverno at the path alone', async () => {
+    const target = { kind: 'service' as const, namespace: 'kyverno', name: 'kyverno-svc' }
+    const { validating } = await generated([{ name: 'a' }], {
+      target,
+      caBundle: btoa('-----BEGIN CERTIFICATE-----'),
+    })
+    expect(validating[0]?.clientConfig).toEqual({
+      service: { namespace: 'kyverno', name: 'kyverno-svc', path: '/ivpol/validate/a', port: 443 },
+      caBundle: btoa('-----BEGIN CERTIFICATE-----'),
+    })
+  })
+
+  describe('match conditions', () => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ name: `c${index}`, expression: 'true' }))
+
+    test.each([
+      { name: 'as many as fit after autogen', options: {}, kept: 21, left: 1 },
+      {
+        name: 'one place less with the bootstrap condition',
+        options: { excludeBootstrap: true },
+        kept: 21,
+        left: 1,
+      },
+    ])('$name', async ({ options, kept, left }) => {
+      const { validating, notes } = await generated(
+        [{ spec: { matchConditions: many(22) } }],
+        options,
+      )
+      const names = validating[0]?.matchConditions?.map(({ name }) => name) ?? []
+      expect(names.filter((name) => /^autogen-c\d+$/.test(name))).toHaveLength(kept)
+      expect(names.length).toBeLessThanOrEqual(64)
+      expect(notes).toHaveLength(left)
+    })
+
+    test('64 without controllers are all of them', async () => {
+      const spec = {
+        matchConditions: many(64),
+        matchConstraints: {
+          resourceRules: [{ ...POD_RULE, resources: ['pods', 'pods/ephemeralcontainers'] }],
+        },
+      }
+      const { validating, notes } = await generated([{ spec }])
+      expect(validating[0]?.matchConditions).toHaveLength(64)
+      expect(notes).toEqual([])
+    })
+
+    test.each([
+      {
+        name: 'a function of Kyverno',
+        expression: "image('a').registry() == 'b'",
+        reason: /not known to the API server/,
+      },
+      {
+        name: 'a function newer than the oldest Kubernetes',
+        expression: "isSemver('1.2.3')",
+        reason: /not known to the API server/,
+      },
+    ])('$name keeps all conditions with the function', async ({ expression, reason }) => {
+      const spec = { matchConditions: [{ name: 'x', expression }, CONDITION] }
+      const { validating, notes } = await generated([{ spec }])
+      expect(validating[0]?.name).toBe('ivpol-fail-95cb9b4f.validate.countersign.dev')
+      expect(validating[0]).not.toHaveProperty('matchConditions')
+      expect(notes.map(({ message }) => message)).toEqual([expect.stringMatching(reason)])
+    })
+
+    test('a function that the version of the cluster knows is offloaded', async () => {
+      const spec = { matchConditions: [{ name: 'x', expression: "isSemver('1.2.3')" }] }
+      const { validating, notes } = await generated([{ spec }], { minor: 33 })
+      expect(validating[0]?.matchConditions).toHaveLength(3)
+      expect(notes).toEqual([])
+    })
+
+    test.each([
+      { name: 'a name that gets too long', names: ['x'.repeat(60)], left: 1 },
+      { name: 'names that get the same', names: ['x', 'cronjobs-x'], left: 1 },
+    ])('$name stays with the function', async ({ names, left }) => {
+      const spec = { matchConditions: names.map((name) => ({ name, expression: 'true' })) }
+      const { notes } = await generated([{ spec }])
+      expect(notes).toHaveLength(left)
+    })
+
+    test.each([['DELETE'], ['*']])(
+      'a policy about %s asks for the kind of the request, since there is no object',
+      async (operation) => {
+        const spec = {
+          autogen: { podControllers: { controllers: [] } },
+          matchConstraints: { resourceRules: [{ ...POD_RULE, operations: [operation] }] },
+          matchConditions: [CONDITION],
+        }
+        const { validating } = await generated([{ spec }])
+        expect(validating[0]?.matchConditions?.[0]?.expression).toBe(
+          "!((request.kind.group == '' && request.kind.version == 'v1' && request.kind.kind == 'Pod')) || (true)",
+        )
+      },
+    )
+  })
+
+  describe('what is refused', () => {
+    test('two policies of one name', async () => {
+      const policies = [...(await compiled({ name: 'a' })), ...(await compiled({ name: 'a' }))]
+      const { faults } = await generateWebhooks(policies, OPTIONS)
+      expect(faults).toEqual([
+        {
+          path: 'policy a',
+          message:
+            'two policies have this name (0.yaml:1): a webhook would call both by it; rename one',
+        },
+      ])
+    })
+
+    test.each([
+      {
+        name: 'labels that contradict those of the cluster',
+        document: {
+          spec: {
+            matchConstraints: {
+              resourceRules: [POD_RULE],
+              objectSelector: { matchLabels: { a: '1' } },
+            },
+          },
+        },
+        options: { objectSelector: { matchLabels: { a: '2' } } },
+        message: /^objectSelector: no value of label "a" is allowed/,
+      },
+      {
+        name: 'a policy in a namespace that the cluster leaves out',
+        document: { namespace: 'kube-system' },
+        options: {
+          namespaceSelector: {
+            matchExpressions: [
+              {
+                key: 'kubernetes.io/metadata.name',
+                operator: 'NotIn' as const,
+                values: ['kube-system'],
+              },
+            ],
+          },
+        },
+        message: /^namespaceSelector: no value of label "kubernetes.io\/metadata.name" is allowed/,
+      },
+    ])('$name', async ({ document, options, message }) => {
+      const { faults, validating } = await generate([document], options)
+      expect(faults.map((fault) => fault.message)).toEqual([expect.stringMatching(message)])
+      // Never widened: what is there matches nothing.
+      expect(validating.webhooks).toHaveLength(1)
+    })
+
+    test('a URL that the API server or a gateway would refuse, in each webhook, without its text', async () => {
+      const target = {
+        kind: 'url' as const,
+        base: 'http://user@admission.example.com/?token=secret',
+      }
+      const { faults } = await generate([{}], { target })
+      expect(faults.map(({ path }) => path)).toEqual([
+        ...Array(3).fill('MutatingWebhookConfiguration webhooks[0].clientConfig.url'),
+        ...Array(3).fill('ValidatingWebhookConfiguration webhooks[0].clientConfig.url'),
+      ])
+      expect(JSON.stringify(faults)).not.toContain('secret')
+      const names = Array.from({ length: 50 }, (_, index) => ({
+        name: `${'x'.repeat(200)}-${index}`,
+      }))
+      const long = await generate(names)
+      expect(long.faults.map(({ message }) => message)).toEqual([
+        expect.stringMatching(/has 10\d+ characters/),
+        expect.stringMatching(/has 10\d+ characters/),
+      ])
+    })
+  })
+})
