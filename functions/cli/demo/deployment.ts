@@ -14,16 +14,18 @@ import { loadPolicies } from '#shared/policy/load.ts'
 import { packageRoot } from '../package.ts'
 import { hashOf } from '../token.ts'
 import { builtImages } from './built-images.ts'
+import { EXCUSED_POLICY, exceptionTexts } from './exceptions.ts'
 
 /** The policy of the demo, as it ships: a file of the package. */
 export const POLICY_FILE = 'infra/policies/signed-images.yaml'
 
-/** Policies of the demo: the file's own, the same with other validationActions or a workflow instead of a key, and one of how images are built. */
+/** Policies of the demo: the file's own, the same with other validationActions or a workflow instead of a key, one of how images are built, and one with exceptions. */
 export type PolicyName =
   | 'signed-images'
   | 'signed-images-audit'
   | 'signed-images-warn'
   | 'signed-images-keyless'
+  | 'signed-images-excused'
   | 'built-images'
 export type ClusterName = 'prod-eu' | 'prod-us'
 
@@ -50,6 +52,8 @@ export async function demoDeployment(surroundings: Surroundings): Promise<Deploy
     { name: 'warn.yaml', text: variant(text, 'signed-images-warn', 'Warn') },
     { name: 'keyless.yaml', text: keyless(text) },
     { name: 'built.yaml', text: builtImages(MIRROR) },
+    { name: 'excused.yaml', text: variant(text, EXCUSED_POLICY, 'Deny') },
+    { name: 'exceptions.yaml', text: exceptionTexts() },
   ]
   const loaded = await loadPolicies(files, {
     kmsRegion: kms.region,
@@ -66,7 +70,7 @@ export async function demoDeployment(surroundings: Surroundings): Promise<Deploy
   return parseDeployment(formatDeployment(await createDeployment(config, loaded.policies)))
 }
 
-function variant(text: string, name: PolicyName, action: 'Audit' | 'Warn'): string {
+function variant(text: string, name: PolicyName, action: 'Deny' | 'Audit' | 'Warn'): string {
   return text
     .replace('name: signed-images', `name: ${name}`)
     .replace('validationActions: [Deny]', `validationActions: [${action}]`)
