@@ -41,12 +41,12 @@ const known = new Map<number, Ranges>()
 
 /** The rune with all that are the same letter without regard to case, as Unicode's simple folding has it. */
 export function foldings(rune: number): Ranges {
-  let ranges = known.get(rune)
-  if (ranges === undefined) {
-    ranges = folded([rune, rune])
-    // Letters that have cases are few; whatever else is not worth keeping.
-    if (ranges[0] !== ranges.at(-1)) known.set(rune, ranges)
-  }
+  const found = known.get(rune)
+  if (found !== undefined) return found
+  const orbit = rune < 128 ? undefined : (allOrbits().get(rune) ?? [rune])
+  const ranges = normalise(orbit?.flatMap((each) => [each, each]) ?? folded([rune, rune]))
+  // Letters that have cases are few; whatever else is not worth keeping.
+  if (ranges[0] !== ranges.at(-1)) known.set(rune, ranges)
   return ranges
 }
 
