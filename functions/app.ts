@@ -5,12 +5,13 @@ import type { Bytes } from '#shared/bytes.ts'
 import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import type { HashPort, LogPort } from '#shared/ports.ts'
-import { createAuthenticator } from './auth.ts'
+import { type ClientCertificate, createAuthenticator } from './auth.ts'
 import { type Body, checkBody, readBody } from './body.ts'
 import type { ClusterConfig } from './config.ts'
 import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } from './deadline.ts'
 import { type ClusterPolicies, type Deployment, policiesOf } from './deployment.ts'
 import { decisionRecord, traceId } from './log.ts'
+import { embeddedMetrics } from './metrics.ts'
 import { answerReview, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
 import type { AfterAnswer, TellEvents } from './tell.ts'
 
@@ -18,6 +19,8 @@ import type { AfterAnswer, TellEvents } from './tell.ts'
 export interface Transport {
   /** Source address, from the connection or the platform; never from a header that callers can write. */
   address?: string | undefined
+  /** Reads the client certificate, if the connection or the platform has checked one; never from a header. Never throws. */
+  certificate?: (() => ClientCertificate | undefined) | undefined
   /** Milliseconds the platform still grants this invocation. */
   remainingMs?: (() => number) | undefined
   /** The body where the adapter has it already; otherwise it is read from the Request. */
@@ -37,6 +40,8 @@ export interface AppOptions {
   hash: HashPort
   /** Told of every answered review. */
   events?: TellEvents | undefined
+  /** Decisions carry embedded metrics. */
+  metrics?: boolean
   /** The platform's timer when absent. */
   schedule?: Schedule
 }
@@ -79,11 +84,21 @@ function notFound(): Response {
   return new Response(null, { status: 404 })
 }
 
+/** When a call came and was answered, epoch milliseconds, how long it had, and its trace. */
+interface Course {
+  started: number
+  ended: number
+  timeoutMs: number
+  trace: string | undefined
+}
+
 /** Answers calls of one app. Holds nothing about any single call. */
 class Desk {
   readonly #options: AppOptions
   readonly #authenticate: ReturnType<typeof createAuthenticator>
   readonly #policies = new Map<ClusterConfig, ClusterPolicies>()
+  /** Reviews under way, by cluster: a number, and nothing of any of them. */
+  readonly #underWay = new Map<ClusterConfig, number>()
 
   constructor(options: AppOptions) {
     this.#options = options
@@ -95,17 +110,25 @@ class Desk {
   }
 
   async answer(c: AppContext, { phase, flow }: Route, scope: Scope): Promise<Response> {
-    const { now, log } = this.#options
+    const { now } = this.#options
     const started = now()
     const access = await this.#authenticate({
       cluster: c.req.param('cluster') ?? '',
       token: c.req.param('token') ?? '',
       authorization: c.req.header('authorization'),
       address: c.env?.address,
+      certificate: c.env?.certificate,
     })
     if (access.status === 'refused') {
       const { refusal, cluster } = access
-      log({ level: 'warn', event: 'refused', refusal, cluster, phase, address: c.env?.address })
+      this.#options.log({
+        level: 'warn',
+        event: 'refused',
+        refusal,
+        cluster,
+        phase,
+        address: c.env?.address,
+      })
       return notFound()
     }
     const timeoutMs = timeLeftMs({
@@ -114,43 +137,63 @@ class Desk {
       remainingMs: c.env?.remainingMs?.(),
     })
     const deadline = startDeadline(timeoutMs, this.#options.schedule ?? schedule)
+    const leave = this.#enter(access.cluster)
     try {
       const call = await this.#toCall(c, access.cluster, { phase, scope, deadline })
-      const answer = await answerReview(flow, call)
-      log({
-        level: answer.error === undefined ? 'info' : 'error',
-        event: 'decision',
-        ...decisionRecord(call, answer, this.#options.hash),
-        trace: traceId(c.req.header('traceparent')),
-        deployment: this.#options.deployment.hash.slice(0, 12),
-        timeoutMs,
-        ms: now() - started,
-      })
-      this.#tell(c, call, answer, { started, timeoutMs })
+      const answer = await answerReview(leave === undefined ? tooMany(call) : flow, call)
+      const ended = now()
+      const trace = traceId(c.req.header('traceparent'))
+      this.#log(call, answer, { started, ended, timeoutMs, trace })
+      this.#tell(c, call, answer, { started, ended, timeoutMs, trace })
+      const isReview = answer.httpStatus === 200
+      const type = isReview ? 'application/json' : 'text/plain; charset=utf-8'
       return new Response(answer.text, {
         status: answer.httpStatus,
-        headers: {
-          'content-type':
-            answer.httpStatus === 200 ? 'application/json' : 'text/plain; charset=utf-8',
-        },
+        headers: { 'content-type': type },
       })
     } finally {
+      leave?.()
       deadline.stop()
     }
   }
 
+  /** Counts a review of a cluster; the function it gives ends that. Undefined when there are as many as its limit allows. */
+  #enter(cluster: ClusterConfig): (() => void) | undefined {
+    const most = cluster.limits?.concurrentReviews
+    if (most === undefined) return () => undefined
+    const count = this.#underWay.get(cluster) ?? 0
+    if (count >= most) return undefined
+    this.#underWay.set(cluster, count + 1)
+    return () => this.#underWay.set(cluster, (this.#underWay.get(cluster) ?? 1) - 1)
+  }
+
+  #log(call: ReviewCall, answer: ReviewAnswer, { started, ended, timeoutMs, trace }: Course): void {
+    const { log, hash, deployment, metrics } = this.#options
+    log({
+      level: answer.error === undefined ? 'info' : 'error',
+      event: 'decision',
+      ...decisionRecord(call, answer, hash),
+      trace,
+      deployment: deployment.hash.slice(0, 12),
+      policySet: call.policySet,
+      timeoutMs,
+      ms: ended - started,
+      ...(metrics && embeddedMetrics(answer, ended)),
+    })
+  }
+
   #tell(
     c: AppContext,
-    { cluster, phase }: ReviewCall,
+    { cluster, phase, mode }: ReviewCall,
     { request, decision }: ReviewAnswer,
-    { started, timeoutMs }: { started: number; timeoutMs: number },
+    { started, ended, timeoutMs, trace }: Course,
   ): void {
-    const { now, events, deployment } = this.#options
+    const { events, deployment } = this.#options
     if (events === undefined || request === undefined || decision === undefined) return
-    const time = now()
-    const ms = time - started
-    const about = { cluster, phase, time, ms, deployment: deployment.hash.slice(0, 12) }
-    events({ ...about, request, decision }, timeoutMs - ms, c.env?.afterAnswer)
+    const ms = ended - started
+    const about = { cluster, phase, mode, trace, time: ended, ms }
+    const hash = deployment.hash.slice(0, 12)
+    events({ ...about, deployment: hash, request, decision }, timeoutMs - ms, c.env?.afterAnswer)
   }
 
   async #toCall(
@@ -158,37 +201,52 @@ class Desk {
     cluster: ClusterConfig,
     { phase, scope, deadline }: { phase: Phase; scope: Scope; deadline: Deadline },
   ): Promise<ReviewCall> {
-    const { granted, names } = this.#policiesOf(cluster)
+    const { granted, names, exceptions, policySet } = this.#policiesOf(cluster)
+    const { maxBodyBytes } = this.#options
+    const most = Math.min(maxBodyBytes, cluster.limits?.bodyBytes ?? maxBodyBytes)
     return {
       cluster: cluster.name,
       phase,
       scope,
       policies: namedPolicies(c.req.path),
       granted,
+      ...(exceptions && { exceptions }),
+      policySet,
+      ...(cluster.mode && { mode: cluster.mode }),
       known: names[scope],
-      body: await this.#body(c, deadline),
+      body: await this.#body(c, deadline, most),
       deadline,
     }
   }
 
   #policiesOf(cluster: ClusterConfig): ClusterPolicies {
-    const known = this.#policies.get(cluster) ?? policiesOf(this.#options.deployment, cluster)
+    const { deployment, hash } = this.#options
+    const known = this.#policies.get(cluster) ?? policiesOf(deployment, cluster, hash)
     this.#policies.set(cluster, known)
     return known
   }
 
-  async #body(c: AppContext, deadline: Deadline): Promise<Body> {
+  async #body(c: AppContext, deadline: Deadline, maxBodyBytes: number): Promise<Body> {
     const type = c.req.header('content-type') ?? ''
     if (!/^application\/json *(;|$)/i.test(type)) {
       const message = `Content-Type must be application/json, is ${JSON.stringify(type.slice(0, 100))}`
       const error = new AdmissionError('CONTENT_TYPE_UNSUPPORTED', message)
       return { status: 'refused', error, head: '' }
     }
-    const { maxBodyBytes } = this.#options
     const body = c.env?.body
     return body === undefined
       ? readBody(c.req.raw.body, maxBodyBytes, deadline.signal)
       : checkBody(body, maxBodyBytes)
+  }
+}
+
+/** The flow of a review that is one too many: it is denied in the validate phase, and the mutate phase leaves it as it is. */
+function tooMany({ cluster }: ReviewCall): Flow {
+  return async () => {
+    throw new AdmissionError(
+      'TOO_MANY_REVIEWS',
+      `cluster ${cluster} has as many reviews under way as limits.concurrentReviews allows; try again`,
+    )
   }
 }
 

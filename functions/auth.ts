@@ -11,10 +11,20 @@ export interface Credentials {
   authorization?: string | undefined
   /** Source address as the adapter saw it; never from a header that callers can write. */
   address?: string | undefined
+  /** Reads the client certificate, if the front door has checked one. */
+  certificate?: (() => ClientCertificate | undefined) | undefined
+}
+
+/** A client certificate that the front door has checked against the authorities it trusts, and that is not revoked as far as it knows. */
+export interface ClientCertificate {
+  /** SHA-256 of the DER, lower-case hex without colons. */
+  fingerprint: string
+  /** As RFC 2253 writes it. */
+  subject: string
 }
 
 /** Why somebody was not let in, for the log only: the caller always gets the same empty 404. */
-export type Refusal = 'cluster' | 'token' | 'bearer' | 'address' | 'expired'
+export type Refusal = 'cluster' | 'token' | 'bearer' | 'address' | 'certificate' | 'expired'
 
 export type Access =
   | { status: 'granted'; cluster: ClusterConfig }
@@ -46,16 +56,19 @@ export function createAuthenticator(
   hash: HashPort,
 ): Authenticator {
   const tenants = new Map(clusters.map((config) => [config.name, toTenant(config)]))
-  return async ({ cluster, token, authorization, address }) => {
+  return async ({ cluster, token, authorization, address, certificate }) => {
     const tenant = tenants.get(cluster)
     const bearer = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? ''
     const hasToken = isAmong(hash.sha256(utf8(token)), tenant?.tokens ?? [])
     // Most callers send none, and hashing nothing would tell nobody anything.
     const hasBearer = bearer !== '' && isAmong(hash.sha256(utf8(bearer)), tenant?.bearer ?? [])
     if (tenant === undefined) return { status: 'refused', refusal: 'cluster' }
+    // Reading a certificate takes time, which only those who know a token may see.
+    const isCertified = !hasToken || isKnown(tenant.config.mtls, certificate)
     const refusal = firstRefusal([
       ['token', hasToken],
       ['bearer', tenant.config.bearer === undefined || hasBearer],
+      ['certificate', isCertified],
       ['address', isWithin(address, tenant.ranges)],
       ['expired', now() < tenant.notAfter],
     ])
@@ -94,6 +107,22 @@ function isWithin(text: string | undefined, ranges: readonly AddressRange[] | un
   if (ranges === undefined) return true
   const address = text === undefined ? undefined : parseAddress(text)
   return address !== undefined && ranges.some((range) => inRange(address, range))
+}
+
+/** True when no certificate is required, or there is one that is in every list. */
+function isKnown(
+  mtls: ClusterConfig['mtls'],
+  read: (() => ClientCertificate | undefined) | undefined,
+): boolean {
+  if (mtls === undefined) return true
+  const shown = read?.()
+  if (shown === undefined) return false
+  const { fingerprints, subjects } = mtls
+  return (
+    (fingerprints !== undefined || subjects !== undefined) &&
+    (fingerprints?.includes(shown.fingerprint) ?? true) &&
+    (subjects?.includes(shown.subject) ?? true)
+  )
 }
 
 function firstRefusal(requirements: readonly (readonly [Refusal, boolean])[]): Refusal | undefined {

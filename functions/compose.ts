@@ -33,6 +33,8 @@ export function compose(
   const kms = kmsFrom(platform)
   const missing = missingVariables(config, env)
   if (missing.length > 0) log({ level: 'error', event: 'start', missingVariables: missing })
+  const audited = config.clusters.flatMap(({ name, mode }) => (mode === 'audit' ? [name] : []))
+  if (audited.length > 0) log({ level: 'warn', event: 'start', auditMode: audited })
   let loaded: Live | undefined
   let context: ContextPorts | undefined
   const isolate = createIsolate({
@@ -60,5 +62,6 @@ export function compose(
     ...(flows.validate && { validate: flows.validate(isolate) }),
   }
   const events = lazyEvents(config, platform)
-  return createApp({ deployment, engine, maxBodyBytes, now, log, hash, events })
+  const metrics = platform.metrics === true && config.metrics !== false
+  return createApp({ deployment, engine, maxBodyBytes, now, log, hash, events, metrics })
 }

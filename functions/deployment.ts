@@ -4,6 +4,7 @@ import { AdmissionError, type Fault } from '#shared/errors.ts'
 import { canonicalJson, type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
 import { type OutsideNeed, outsideNeeds } from '#shared/policy/outside.ts'
 import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
+import type { HashPort } from '#shared/ports.ts'
 import type { AttestorDraft } from '#shared/signature/types.ts'
 import type { ClusterConfig, Config } from './config.ts'
 
@@ -26,6 +27,7 @@ export async function createDeployment(
   const names = new Set(policies.map(policyKey))
   const faults = [
     ...config.clusters.flatMap((cluster, index) => missing(cluster, index, names)),
+    ...config.clusters.flatMap((cluster, index) => missingExceptions(cluster, index, policies)),
     ...config.clusters.flatMap((cluster, index) => unconnected(cluster, index, policies)),
     ...unasked(config, policies),
   ]
@@ -47,6 +49,26 @@ function missing(cluster: ClusterConfig, index: number, names: ReadonlySet<strin
           {
             path: `clusters[${index}].policies[${at}]`,
             message: `no policy of the folder is named "${name}"; it has ${[...names].join(', ') || 'none'}`,
+          },
+        ],
+  )
+}
+
+/** An exception that no policy of the folder knows is a slip of the pen: whoever wrote it relies on it. */
+function missingExceptions(
+  { exceptions = [] }: ClusterConfig,
+  index: number,
+  policies: readonly CompiledPolicy[],
+): Fault[] {
+  if (exceptions.length === 0) return []
+  const names = new Set(policies.flatMap((policy) => policy.exceptions.map(({ name }) => name)))
+  return exceptions.flatMap((name, at) =>
+    names.has(name)
+      ? []
+      : [
+          {
+            path: `clusters[${index}].exceptions[${at}]`,
+            message: `no exception "${name}" refers to a policy of the folder; there are ${[...names].sort().join(', ') || 'none'}`,
           },
         ],
   )
@@ -171,12 +193,20 @@ function withRoot<A extends AttestorDraft>(attestor: A, replace: (root: string) 
 export interface ClusterPolicies {
   /** Keys (`policyKey`). */
   granted: ReadonlySet<string>
+  /** Exceptions that count, absent where all do. */
+  exceptions?: ReadonlySet<string>
+  /** Start of the SHA-256 hex of what this cluster's policies and exceptions are: the same wherever they are, whatever else the config says. */
+  policySet: string
   /** Names that URLs may have, by route. */
   names: Readonly<Record<EngineCall['scope'], ReadonlySet<string>>>
 }
 
 /** The policies that a cluster may be asked about. */
-export function policiesOf(deployment: Deployment, cluster: ClusterConfig): ClusterPolicies {
+export function policiesOf(
+  deployment: Pick<Deployment, 'policies'>,
+  cluster: Pick<ClusterConfig, 'policies' | 'exceptions'>,
+  hash: HashPort,
+): ClusterPolicies {
   const listed = cluster.policies && new Set(cluster.policies)
   const policies = deployment.policies.filter((policy) => listed?.has(policyKey(policy)) ?? true)
   const named = (isNamespaced: boolean) =>
@@ -187,6 +217,21 @@ export function policiesOf(deployment: Deployment, cluster: ClusterConfig): Clus
     )
   return {
     granted: new Set(policies.map(policyKey)),
+    ...(cluster.exceptions && { exceptions: new Set(cluster.exceptions) }),
+    policySet: policySetOf(policies, cluster, hash),
     names: { ivpol: named(false), nivpol: named(true) },
   }
+}
+
+const POLICY_SET_CHARS = 12
+
+/** Policies are told by their hashes, which cover their exceptions, in any order. */
+function policySetOf(
+  policies: readonly CompiledPolicy[],
+  { exceptions }: Pick<ClusterConfig, 'exceptions'>,
+  hash: HashPort,
+): string {
+  const members = policies.map((policy) => [policyKey(policy), policy.autogen ?? '', policy.hash])
+  const content = [members.map((member) => member.join(' ')).sort(), exceptions?.toSorted() ?? null]
+  return toHex(hash.sha256(utf8(JSON.stringify(content)))).slice(0, POLICY_SET_CHARS)
 }

@@ -14,5 +14,6 @@ export const platform: Platform = {
   log: jsonLog((line) => process.stdout.write(`${line}\n`)),
   hash: nodeHash,
   trustingFetch: async (ca) => (await import('./cluster/https.ts')).trustingFetch(ca),
+  metrics: true,
   maxBodyBytes: LAMBDA_MAX_BODY_BYTES,
 }

@@ -2,6 +2,7 @@ import type { Bytes } from '#shared/bytes.ts'
 import { fromBase64 } from '#shared/bytes.ts'
 import { EVENT_HOLD_MS } from '#shared/limits.ts'
 import type { App } from './app.ts'
+import { readCertificate } from './certificate-node.ts'
 import { schedule } from './deadline.ts'
 
 /** The members we use of an HTTP API event (payload 2.0); Function URLs send the same. */
@@ -13,6 +14,8 @@ export interface HttpEvent {
   requestContext?: {
     stage?: string
     http?: { method?: string; sourceIp?: string }
+    /** Of a domain with mutual TLS: API Gateway has checked it against the trust store. */
+    authentication?: { clientCert?: { clientCertPem?: string } } | null
   }
   body?: string | null
   isBase64Encoded?: boolean
@@ -44,6 +47,10 @@ export function toLambdaHandler(app: App): LambdaHandler {
     try {
       const response = await app.fetch(request, {
         address: event.requestContext?.http?.sourceIp,
+        certificate: () => {
+          const pem = event.requestContext?.authentication?.clientCert?.clientCertPem
+          return typeof pem === 'string' ? readCertificate(pem) : undefined
+        },
         remainingMs: () => context.getRemainingTimeInMillis?.() ?? Number.POSITIVE_INFINITY,
         body: bodyOf(event),
         afterAnswer: (done, leftMs) => work.push({ done, leftMs }),

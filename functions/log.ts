@@ -12,13 +12,14 @@ export function traceId(traceparent: string | undefined): string | undefined {
  * objects, tokens and headers do not appear.
  */
 export function decisionRecord(
-  call: Pick<ReviewCall, 'cluster' | 'phase' | 'scope' | 'policies'>,
+  call: Pick<ReviewCall, 'cluster' | 'phase' | 'scope' | 'policies' | 'mode'>,
   { request, decision, error, httpStatus }: ReviewAnswer,
   hash: HashPort,
 ): Record<string, unknown> {
   return {
     cluster: call.cluster,
     phase: call.phase,
+    mode: call.mode === 'audit' ? call.mode : undefined,
     scope: call.scope,
     asked: call.policies.length > 0 ? call.policies : undefined,
     uid: request?.uid,

@@ -1,13 +1,20 @@
 import { createServer as createHttpServer, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
-import type { App } from './app.ts'
+import type { App, Transport } from './app.ts'
+import { readCertificate } from './certificate-node.ts'
 
 export interface NodeServerOptions {
   app: App
   /** PEM. Plain HTTP without: API servers do not speak it, a proxy in front might. */
-  tls?: { key: string; cert: string }
+  tls?: {
+    key: string
+    cert: string
+    /** PEM authorities of client certificates. Callers are asked for one, and let in without: which cluster wants one, the config says. */
+    clientCa?: string
+  }
   /** Every interface when absent. */
   host?: string
   /** A free port when absent or 0. */
@@ -35,12 +42,11 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
   // Made with the creators below, so it is a server of HTTP/1.1.
   const server = createAdaptorServer({
     // Without createHttp2Server these are always the bindings of HTTP/1.1.
-    fetch: (request, env) =>
-      app.fetch(request, { address: (env as HttpBindings).incoming.socket.remoteAddress }),
+    fetch: (request, env) => app.fetch(request, callerOf((env as HttpBindings).incoming.socket)),
     overrideGlobalObjects: false,
     ...(tls === undefined
       ? { createServer: createHttpServer, serverOptions: timeouts }
-      : { createServer: createHttpsServer, serverOptions: { ...tls, ...timeouts } }),
+      : { createServer: createHttpsServer, serverOptions: { ...tlsOptions(tls), ...timeouts } }),
   }) as Server
   server.keepAliveTimeout = KEEP_ALIVE_MS
   const underWay = countRequests(server)
@@ -55,6 +61,24 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       underWay.whenNone(() => server.closeAllConnections())
       return closed
+    },
+  }
+}
+
+function tlsOptions({ clientCa, ...own }: NonNullable<NodeServerOptions['tls']>) {
+  // Without the last one a handshake ends for whoever has no certificate, and with it for every cluster that needs none.
+  return clientCa === undefined
+    ? own
+    : { ...own, ca: clientCa, requestCert: true, rejectUnauthorized: false }
+}
+
+function callerOf(socket: Socket): Transport {
+  return {
+    address: socket.remoteAddress,
+    certificate: () => {
+      if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined
+      const { raw } = socket.getPeerCertificate()
+      return raw === undefined ? undefined : readCertificate(raw)
     },
   }
 }

@@ -25,6 +25,8 @@ export interface Platform {
   maxBodyBytes: number
   /** Epoch milliseconds; the system clock when absent. */
   now?: () => number
+  /** True where a reader of the log takes embedded metrics out of it. */
+  metrics?: boolean
   fetch?: FetchPort
   /** Absent where only public authorities can be trusted. */
   trustingFetch?: TrustingFetch

@@ -4,8 +4,12 @@ import type { AdmissionRequest, Decision } from '#shared/admission/types.ts'
 import type { EngineCall, EngineDecision, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError, type ErrorCode, toAdmissionError } from '#shared/errors.ts'
 import { type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
+import { admitInAuditMode } from '#shared/policy/decide.ts'
 import type { Body } from './body.ts'
 import type { Deadline } from './deadline.ts'
+
+/** Audit annotation of every answer: start of the hash of the policies and exceptions that it rests on. */
+export const AUDIT_POLICY_SET = 'image-policy-set'
 
 /** What decides about a request in one phase. */
 export type Flow = ImagePolicyEngine[Phase]
@@ -16,6 +20,10 @@ export interface ReviewCall extends Omit<EngineCall, 'signal'> {
   body: Body
   /** Names that this cluster's URLs of this scope may have. */
   known: ReadonlySet<string>
+  /** Hash of the policies and exceptions of this cluster. */
+  policySet: string
+  /** `audit`: nothing is denied. */
+  mode?: 'enforce' | 'audit'
   deadline: Deadline
 }
 
@@ -39,13 +47,13 @@ export async function answerReview(flow: Flow, call: ReviewCall): Promise<Review
   const read = readReview(call.body)
   if (read.status === 'refused') {
     const { uid, error } = read
-    if (uid !== undefined) return reviewAnswer(uid, errorDecision(error), call.phase, { error })
+    if (uid !== undefined) return reviewAnswer(uid, errorDecision(error), call, { error })
     return { httpStatus: TEXT_STATUS[error.code] ?? 400, text: `${error.message}\n`, error }
   }
   const { request } = read
   const { decision, error } = await decide(flow, request, call)
   const told = withUnknownNames(decision, call)
-  return reviewAnswer(request.uid, told, call.phase, { request, ...(error && { error }) })
+  return reviewAnswer(request.uid, told, call, { request, ...(error && { error }) })
 }
 
 const TEXT_STATUS: Partial<Record<ErrorCode, 413 | 415>> = {
@@ -96,10 +104,17 @@ function withUnknownNames(
 async function decide(
   flow: Flow,
   request: AdmissionRequest,
-  { phase, deadline, cluster, scope, policies, granted }: ReviewCall,
+  { phase, deadline, cluster, scope, policies, granted, exceptions }: ReviewCall,
 ): Promise<{ decision: EngineDecision; error?: AdmissionError }> {
   const { signal } = deadline
-  const call: EngineCall = { cluster, scope, policies, signal, ...(granted && { granted }) }
+  const call: EngineCall = {
+    cluster,
+    scope,
+    policies,
+    signal,
+    ...(granted && { granted }),
+    ...(exceptions && { exceptions }),
+  }
   try {
     // A flow that throws at once must not throw past the catch below.
     const work = (async () => flow(request, call))()
@@ -132,10 +147,13 @@ function unchanged(error: AdmissionError): Decision {
 
 function reviewAnswer(
   uid: string,
-  decision: EngineDecision,
-  phase: Phase,
+  reached: EngineDecision,
+  { phase, policySet, mode }: ReviewCall,
   about: { request?: AdmissionRequest; error?: AdmissionError },
 ): ReviewAnswer {
+  const ruled = mode === 'audit' ? admitInAuditMode(reached) : reached
+  const auditAnnotations = { ...ruled.auditAnnotations, [AUDIT_POLICY_SET]: policySet }
+  const decision = { ...ruled, auditAnnotations }
   // A ReviewAnswer of toReview is JSON by construction; interfaces just have no index signature.
   const review = toReview(uid, decision, phase) as unknown as JsonValue
   return { httpStatus: 200, text: stringifyJson(review), decision, ...about }

@@ -1,6 +1,7 @@
 import { text } from 'countersign:deployment'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
 import type { App } from './app.ts'
+import { type TlsClientAuth, verifiedCertificate } from './certificate-worker.ts'
 import { compose } from './compose.ts'
 import { parseDeployment } from './deployment.ts'
 import { BOTH_FLOWS } from './flows.ts'
@@ -29,6 +30,11 @@ export default {
     )
     return app.fetch(request, {
       address: request.headers.get('cf-connecting-ip') ?? undefined,
+      // Set by Cloudflare; callers cannot write it.
+      certificate: () =>
+        verifiedCertificate(
+          (request as { cf?: { tlsClientAuth?: TlsClientAuth } }).cf?.tlsClientAuth,
+        ),
       afterAnswer: (work) => context?.waitUntil(work),
     })
   },

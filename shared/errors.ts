@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'RESPONSE_INVALID'
   | 'REQUEST_TOO_LARGE'
   | 'CONTENT_TYPE_UNSUPPORTED'
+  | 'TOO_MANY_REVIEWS'
   // what operators write
   | 'CONFIG_INVALID'
   | 'POLICY_INVALID'
@@ -58,6 +59,7 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'KMS_UNAVAILABLE',
   'REVOCATION_UNKNOWN',
   'DEADLINE_EXCEEDED',
+  'TOO_MANY_REVIEWS',
   'SEAL_KEY_UNAVAILABLE',
 ])
 

@@ -1,6 +1,8 @@
 import path from 'node:path'
 import { Command } from 'commander'
+import { policiesOf } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import { policyKeys } from '#shared/policy/types.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
 import { type BundleName, bundleFunctions, noWorkerBecause } from './bundle.ts'
@@ -44,6 +46,12 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
     deployment: deployment.hash,
     policies: policyKeys(deployment.policies),
     clusters: deployment.config.clusters.map(({ name }) => name),
+    policySets: Object.fromEntries(
+      deployment.config.clusters.map((cluster) => [
+        cluster.name,
+        policiesOf(deployment, cluster, nodeHash).policySet,
+      ]),
+    ),
     bundles: bundles.map((bundle) => ({ ...bundle, entry: path.relative('', bundle.entry) })),
     ...(options.budgets ? { cel } : {}),
   }
@@ -55,6 +63,8 @@ interface BuildData {
   deployment: string
   policies: readonly string[]
   clusters: readonly string[]
+  /** By cluster, as the audit annotation image-policy-set of its answers has it. */
+  policySets: Readonly<Record<string, string>>
   bundles: readonly Measured[]
   cel?: readonly CelBundle[]
 }

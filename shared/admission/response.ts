@@ -105,6 +105,7 @@ const STATUS: Partial<Record<ErrorCode, readonly [number, string]>> = {
   IMAGE_LIST_INVALID: [422, 'Invalid'],
   IMAGE_REFERENCE_INVALID: [422, 'Invalid'],
   DEADLINE_EXCEEDED: [504, 'Timeout'],
+  TOO_MANY_REVIEWS: [429, 'TooManyRequests'],
   INTERNAL: [500, 'InternalError'],
 }
 

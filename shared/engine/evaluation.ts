@@ -60,12 +60,14 @@ export interface Applied {
 
 /**
  * Evaluates match conditions and exceptions: policies without a match are gone; those that could not tell, and those that an exception
- * is about as a whole, already have their finding. `now` is the time of the review, epoch milliseconds.
+ * is about as a whole, already have their finding. `now` is the time of the review, epoch milliseconds;
+ * `counting` names the exceptions that count, all of them when absent.
  */
 export function applyConditions(
   policies: readonly PreparedPolicy[],
   subject: Subject,
   now: () => number,
+  counting?: ReadonlySet<string>,
 ): Applied {
   const applied: PreparedPolicy[] = []
   const exemptions = new Map<PreparedPolicy, PartialExemption>()
@@ -73,7 +75,7 @@ export function applyConditions(
   for (const prepared of policies) {
     const result = matchConditions(prepared, subject)
     if (result.status === 'matched') {
-      const exemption = prepared.exceptions?.about(subject, now())
+      const exemption = prepared.exceptions?.about(subject, now(), counting)
       const found = exemption && exemptFinding(prepared, exemption)
       if (found !== undefined) findings.push(found)
       else applied.push(prepared)

@@ -41,7 +41,7 @@ async function mutate(
   const original = subjectOf(request)
   const selected = await select(request, call)
   await learnNamespace(selected, original, inquiry, 'match')
-  const applied = applyConditions(selected, original, options.now)
+  const applied = applyConditions(selected, original, options.now, call.exceptions)
   await learnNamespace(applied.policies, original, inquiry, 'evaluation')
   const pinning = await pinImages(applied.policies, original, inquiry)
   const pinned = withPatches(request, pinning.patches)

@@ -1,4 +1,4 @@
-import type { AdmissionRequest, Decision } from '../admission/types.ts'
+import type { AdmissionRequest, AdmissionStatus, Decision } from '../admission/types.ts'
 import type { AppliedPolicy } from './applied.ts'
 
 /** Who asks and what for: from the authenticated route, never from the body. */
@@ -10,6 +10,8 @@ export interface EngineCall {
   policies: readonly string[]
   /** Keys (`policyKey`) of the policies of this cluster; absent means all. */
   granted?: ReadonlySet<string>
+  /** Exceptions that count in this cluster, `namespace/name`; absent means all. */
+  exceptions?: ReadonlySet<string>
   /** Ends when the answer must be on its way. */
   signal: AbortSignal
 }
@@ -17,6 +19,8 @@ export interface EngineCall {
 /** A Decision and, for events, what each applied policy found; worked out when it is called, because most requests need none. */
 export interface EngineDecision extends Decision {
   applied?: () => readonly AppliedPolicy[]
+  /** The denial that a cluster in audit mode let in. */
+  audited?: AdmissionStatus
 }
 
 /** The two flows over one engine. Neither throws for anything a request or the outside world can cause. */

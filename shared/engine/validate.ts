@@ -46,7 +46,7 @@ async function validate(
     policies,
     exemptions,
     findings: settled,
-  } = applyConditions(selected, subject, options.now)
+  } = applyConditions(selected, subject, options.now, call.exceptions)
   await learnNamespace(policies, subject, inquiry, 'evaluation')
   const isStrict =
     options.outcomes.onMissing === 'deny' && policies.length > 0 && isHandedOver(request)

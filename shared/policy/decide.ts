@@ -1,9 +1,10 @@
-import type { AdmissionStatus } from '../admission/types.ts'
+import type { AdmissionStatus, Decision } from '../admission/types.ts'
 import {
   MAX_AUDIT_VALUE_CHARS,
   MAX_CAUSE_CHARS,
   MAX_LISTED_FAULTS,
   MAX_MESSAGE_CHARS,
+  MAX_RECORDED_CHARS,
 } from '../limits.ts'
 import type { OutcomeStatus } from '../outcome/types.ts'
 import type { CompiledPolicy, ValidationAction } from './types.ts'
@@ -88,6 +89,30 @@ export function decide(results: readonly PolicyResult[]): Ruling {
       ),
       ...auditEntry(AUDIT_ANNOTATIONS, ownAnnotations(ordered)),
     },
+  }
+}
+
+/** Audit annotation: the denial that a cluster in audit mode let in. */
+export const AUDIT_MODE = 'image-policy-audit-mode'
+
+/**
+ * The decision as a cluster in audit mode gets it: a denial becomes a warning, an audit annotation and part of the record, and the
+ * request is let in. What admits anyway stays as it is.
+ */
+export function admitInAuditMode<D extends Decision>(
+  decision: D,
+): Omit<D, 'status'> & { audited?: AdmissionStatus } {
+  const { status, ...rest } = decision
+  if (decision.allowed) return rest
+  const message = status?.message ?? 'denied without explanation'
+  const told = `would be denied, but this cluster is in audit mode: ${message}`
+  return {
+    ...rest,
+    allowed: true,
+    warnings: [told, ...decision.warnings],
+    auditAnnotations: { ...decision.auditAnnotations, ...auditEntry(AUDIT_MODE, told) },
+    record: { ...decision.record, wouldDeny: cut(message, MAX_RECORDED_CHARS) },
+    ...(status && { audited: status }),
   }
 }
 

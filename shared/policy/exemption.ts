@@ -35,8 +35,8 @@ export type JudgedImages = { status: 'pending' } | ImagesResult
 
 /** The exceptions of one policy, ready to be asked about any number of requests. */
 export interface Exceptions {
-  /** `now` is epoch milliseconds. */
-  about(subject: Subject, now: number): Exemption
+  /** `now` is epoch milliseconds; `counting` names the exceptions that count, all of them when absent. */
+  about(subject: Subject, now: number, counting?: ReadonlySet<string>): Exemption
 }
 
 /** An exception whose expressions are planned. */
@@ -63,7 +63,15 @@ export function prepareExceptions(
       globs: (exception.images ?? []).map(compileGlob),
     }),
   )
-  return { about: (subject, now) => about(all, failsOpen(policy), subject, now) }
+  return {
+    about: (subject, now, counting) =>
+      about(
+        counting === undefined ? all : all.filter(({ name }) => counting.has(name)),
+        failsOpen(policy),
+        subject,
+        now,
+      ),
+  }
 }
 
 function about(

@@ -76,6 +76,10 @@ export interface PolicyEvent {
   ms: number
   /** Start of the hash of the policies and the config that decided. */
   deployment: string
+  /** The trace id of the caller's `traceparent`. */
+  trace?: string | undefined
+  /** The cluster is in audit mode: nothing is denied. */
+  mode?: 'audit' | undefined
 }
 
 /** An answered review. */
@@ -88,6 +92,8 @@ export interface Reviewed {
   time: number
   ms: number
   deployment: string
+  trace?: string | undefined
+  mode?: 'enforce' | 'audit' | undefined
 }
 
 /** The events of a review: one for every applied policy whose status is wanted, or one without a policy for a denial that none made. */
@@ -95,20 +101,22 @@ export function policyEvents(
   reviewed: Reviewed,
   wants: (status: EventStatus) => boolean = () => true,
 ): PolicyEvent[] {
-  const { decision, phase } = reviewed
+  const { decision } = reviewed
   const applied = decision.applied?.() ?? []
   if (applied.length === 0) {
-    return decision.allowed || !wants('error') ? [] : [withoutPolicy(reviewed)]
+    const denial = decision.status ?? decision.audited
+    return denial === undefined || !wants('error') ? [] : [withoutPolicy(reviewed, denial.message)]
   }
   const wanted = applied.filter(({ status }) => wants(status))
   if (wanted.length === 0) return []
   const common = commonOf(reviewed)
-  return wanted.map((policy) => eventOf(common, policy, phase))
+  return wanted.map((policy) => eventOf(common, policy))
 }
 
 type Common = ReturnType<typeof commonOf>
 
-function commonOf({ cluster, phase, request, decision, time, ms, deployment }: Reviewed) {
+function commonOf(reviewed: Reviewed) {
+  const { cluster, phase, request, decision, time, ms, deployment, trace, mode } = reviewed
   const { seal } = decision.record
   return {
     event: 'policy' as const,
@@ -123,24 +131,27 @@ function commonOf({ cluster, phase, request, decision, time, ms, deployment }: R
     seal: typeof seal === 'string' ? seal : undefined,
     ms,
     deployment,
+    trace,
+    mode: mode === 'audit' ? mode : undefined,
   }
 }
 
-function withoutPolicy(reviewed: Reviewed): PolicyEvent {
+function withoutPolicy(reviewed: Reviewed, message: string): PolicyEvent {
   const common = commonOf(reviewed)
   return {
     ...common,
     id: `${common.uid}:${reviewed.phase}`,
     status: 'error',
-    action: 'deny',
-    message: cut(reviewed.decision.status?.message ?? ''),
+    action: reviewed.mode === 'audit' ? 'audit' : 'deny',
+    message: cut(message),
     images: [],
     checks: { sealed: 0, cached: 0, live: 0 },
   }
 }
 
 /** Member by member, and each of them there: a spread would take longer than all the rest. */
-function eventOf(common: Common, applied: AppliedPolicy, phase: Phase): PolicyEvent {
+function eventOf(common: Common, applied: AppliedPolicy): PolicyEvent {
+  const { phase, mode } = common
   const { policy, autogen, status, message, images, exceptions } = applied
   const variant = autogen === undefined ? '' : `:${autogen}`
   const omitted = new Set(images).size - MAX_RECORDED
@@ -161,7 +172,7 @@ function eventOf(common: Common, applied: AppliedPolicy, phase: Phase): PolicyEv
     rule: status === 'skip' ? 'exception' : policy.slice(policy.indexOf('/') + 1),
     policyHash: applied.policyHash.slice(0, 12),
     status,
-    action: actionOf(applied, phase),
+    action: actionOf(applied, phase, mode),
     message: message === 'success' ? undefined : cut(message),
     properties: boundedProperties(applied.auditAnnotations),
     images: imagesOf(applied),
@@ -171,13 +182,21 @@ function eventOf(common: Common, applied: AppliedPolicy, phase: Phase): PolicyEv
     seal: common.seal,
     ms: common.ms,
     deployment: common.deployment,
+    trace: common.trace,
+    mode,
   }
 }
 
-function actionOf({ status, validationActions }: AppliedPolicy, phase: Phase) {
+function actionOf(
+  { status, validationActions }: AppliedPolicy,
+  phase: Phase,
+  mode: 'audit' | undefined,
+) {
   if (status === 'warn') return 'warn'
   if (status !== 'fail' && status !== 'error') return 'allow'
-  if (phase === 'validate' && validationActions.includes('Deny')) return 'deny'
+  if (phase === 'validate' && validationActions.includes('Deny')) {
+    return mode === 'audit' ? 'audit' : 'deny'
+  }
   if (validationActions.includes('Warn')) return 'warn'
   return phase === 'validate' ? 'audit' : 'allow'
 }

@@ -32,10 +32,13 @@ const config = parseConfig({
 })
 // The door reads nothing but names of policies.
 const policies = [
-  { name: 'signed' },
-  { name: 'other' },
-  { name: 'own', namespace: 'shop' },
+  { name: 'signed', hash: 'a' },
+  { name: 'other', hash: 'b' },
+  { name: 'own', namespace: 'shop', hash: 'c' },
 ] as CompiledPolicy[]
+
+/** What every answer to a cluster with all three policies says of them. */
+const SET = { 'image-policy-set': '9ae51642d124' }
 
 /** An engine of the contract that answers as told, and the calls it got. */
 function fakeEngine(answer: Partial<ImagePolicyEngine> = {}) {
@@ -108,7 +111,7 @@ describe('callers', () => {
   ])('with %s get in', async (_, path, options) => {
     const answer = await door().post(path, options)
     expect(answer.status).toBe(200)
-    expect(answer.review()).toEqual({ uid: UID, allowed: true })
+    expect(answer.review()).toEqual({ uid: UID, allowed: true, auditAnnotations: SET })
   })
 
   test.each<[string, string, string, Parameters<ReturnType<typeof door>['post']>[1]]>([
@@ -447,7 +450,7 @@ describe('time', () => {
     ['validate', { uid: UID, allowed: false, status: { code: 504, reason: 'Timeout' } }],
     [
       'mutate',
-      { uid: UID, allowed: true, auditAnnotations: { 'mutate-error': 'DEADLINE_EXCEEDED' } },
+      { uid: UID, allowed: true, auditAnnotations: { ...SET, 'mutate-error': 'DEADLINE_EXCEEDED' } },
     ],
   ] as const)('%s answers in time when the engine does not', async (phase, expected) => {
     const { schedule, timers } = clock()
@@ -524,6 +527,7 @@ describe('faults outside any policy', () => {
     expect(answer.review()).toEqual({
       uid: UID,
       allowed: false,
+      auditAnnotations: SET,
       status: {
         status: 'Failure',
         code: 500,
@@ -550,14 +554,14 @@ describe('faults outside any policy', () => {
       uid: UID,
       allowed: true,
       warnings: ['images were not pinned: the mutate phase did not finish'],
-      auditAnnotations: { 'mutate-error': 'KMS_REFUSED' },
+      auditAnnotations: { ...SET, 'mutate-error': 'KMS_REFUSED' },
     })
   })
 
   test('a patch never leaves validate', async () => {
     const patch = [{ op: 'remove', path: '/spec' }] as const
     const { engine } = fakeEngine({ validate: async () => admitted({ patch }) })
-    expect((await door({ engine }).post(at('prod'))).review()).toEqual({ uid: UID, allowed: true })
+    expect((await door({ engine }).post(at('prod'))).review()).toEqual({ uid: UID, allowed: true, auditAnnotations: SET })
   })
 })
 
@@ -600,6 +604,7 @@ describe('the log', () => {
         registryCalls: 0,
         trace,
         deployment: 'ffffffffffff',
+        policySet: SET['image-policy-set'],
         timeoutMs: 3700,
         ms: 0,
       },
