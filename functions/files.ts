@@ -121,11 +121,20 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       httpInNamespacedPolicies: config.http?.namespacedPolicies ?? false,
       now,
     }
-    const notes = () => trust.notes().map((note) => locatedFault(yaml, note))
+    const notes = () =>
+      [...trust.notes(), ...auditNotes(config)].map((note) => locatedFault(yaml, note))
     return { config, folder, trust: { ...trust, notes }, policyOptions }
   } catch (thrown) {
     throw located(yaml, thrown)
   }
+}
+
+/** What is let in whatever policies say has to be known to whoever builds. */
+function auditNotes({ clusters }: Config): Fault[] {
+  return clusters.flatMap(({ name, mode }, index) => {
+    const message = `cluster ${name} is in audit mode: nothing is denied there; what would be is a warning and an audit annotation`
+    return mode === 'audit' ? [{ path: `clusters[${index}].mode`, message }] : []
+  })
 }
 
 /** The Config of a YAML file as its document stands now. Throws `CONFIG_INVALID` with the place of every fault. */
