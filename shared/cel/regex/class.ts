@@ -27,7 +27,7 @@ function addRange(cursor: Cursor, from: number, pairs: number[]): void {
   const low = classRune(cursor, from)
   let high = low
   // Before the closing bracket a `-` is an ordinary character.
-  if (cursor.sees('-') && cursor.at + 1 < cursor.text.length && !cursor.sees('-]')) {
+  if (cursor.sees('-') && !cursor.sees('-]')) {
     cursor.at++
     high = classRune(cursor, from)
     if (high < low) refuse(BAD_RANGE, cursor.since(start))

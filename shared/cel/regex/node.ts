@@ -162,8 +162,6 @@ export function isBearable(node: Node, copies = MAX_COPIES): boolean {
     if (times > left) return false
     if (times > 0) left = Math.floor(left / times)
   }
-  if (node.op === 'concat' || node.op === 'alternate') {
-    return node.subs.every((sub) => isBearable(sub, left))
-  }
-  return node.op === 'repeat' || node.op === 'capture' ? isBearable(node.sub, left) : true
+  if ('subs' in node) return node.subs.every((sub) => isBearable(sub, left))
+  return 'sub' in node ? isBearable(node.sub, left) : true
 }

@@ -97,7 +97,7 @@ function script(name: string): Ranges | undefined {
 
 /** True when every character may stand in a name of Unicode, so that it is nothing else in a pattern. */
 function isName(name: string): boolean {
-  return name !== '' && [...name].every((char) => includes(WORD, char.codePointAt(0) ?? 0))
+  return [...name].every((char) => includes(WORD, char.codePointAt(0) ?? 0))
 }
 
 let everyRune: string | undefined
