@@ -207,6 +207,27 @@ describe('operations', () => {
   })
 })
 
+test.each([
+  { name: 'no annotations', annotations: undefined, kept: {} },
+  { name: 'an empty map', annotations: {}, kept: {} },
+  {
+    name: 'annotations of others',
+    annotations: { keep: 'me', 'with/slash~tilde': 'x' },
+    kept: { keep: 'me', 'with/slash~tilde': 'x' },
+  },
+])('the patch applies to an object with $name (IVP-13)', async ({ annotations, kept }) => {
+  const call = await door([about('pods')])
+  const metadata = { name: 'web', namespace: 'shop', ...(annotations && { annotations }) }
+  const object = podWith([signed.tagged], metadata)
+  const { patch } = await call('ivpol/mutate', requestFor(object))
+  const final = applyPatch(object, decodePatch(patch))
+  expect((final.metadata as JsonObject).annotations).toEqual({
+    ...kept,
+    'kyverno.io/image-verification-outcomes': expect.stringContaining('"status":"pass"'),
+    'countersign.dev/seal': expect.stringMatching(/^v1\./),
+  })
+})
+
 describe('subresources', () => {
   const sub = (object: JsonObject, subResource: string, resource: object): AdmissionRequest => ({
     ...requestFor(object, { operation: 'UPDATE', oldObject: object }),
