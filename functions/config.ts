@@ -1,5 +1,6 @@
 import { AdmissionError, type Fault, toAdmissionError } from '#shared/errors.ts'
 import type { ExceptionOptions } from '#shared/policy/options.ts'
+import type { LabelSelector } from '#shared/policy/types.ts'
 import type { KmsKey } from '#shared/ports.ts'
 import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import type { RevocationMode } from '#shared/signature/revocation/types.ts'
@@ -79,6 +80,14 @@ export interface ClusterConfig {
   /** `1.31`. */
   kubernetes?: string
   timeouts: { mutateSeconds?: number; validateSeconds?: number }
+  /** For `countersign webhooks` alone. */
+  webhooks?: {
+    namespaceSelector?: LabelSelector
+    objectSelector?: LabelSelector
+    excludeBootstrap?: boolean
+    /** Relative to the config. */
+    caFile?: string
+  }
   /** RFC 3339. */
   notAfter?: string
   /** Nothing of the cluster is read when absent. */

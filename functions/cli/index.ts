@@ -13,12 +13,14 @@ import { tokensCommand } from './tokens.ts'
 import { trustCommand } from './trust.ts'
 import { verifyCommand } from './verify.ts'
 import { verifyBundleCommand } from './verify-bundle.ts'
+import { webhooksCommand } from './webhooks.ts'
 
 /** Every command, in the order `--help` lists them. */
 const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   demoCommand,
   devCommand,
   buildCommand,
+  webhooksCommand,
   lintCommand,
   testCommand,
   verifyCommand,

@@ -8,6 +8,7 @@ const COMMANDS = [
   'demo',
   'dev',
   'build',
+  'webhooks',
   'lint',
   'test',
   'verify',

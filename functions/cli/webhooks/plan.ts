@@ -1,0 +1,236 @@
+import path from 'node:path'
+import type { ClusterConfig } from '#functions/config.ts'
+import { NEWEST_MINOR, OLDEST_MINOR } from '#shared/cel/profiles.ts'
+import { AdmissionError } from '#shared/errors.ts'
+import type { LabelSelector } from '#shared/policy/types.ts'
+import { policyKey } from '#shared/policy/types.ts'
+import { type Companion, companionPolicies } from '#shared/webhook/companion.ts'
+import { generateWebhooks } from '#shared/webhook/generate.ts'
+import { UPSTREAM_BASE_NAME } from '#shared/webhook/names.ts'
+import { mergeSelectors } from '#shared/webhook/selectors.ts'
+import type { CallerCredential } from '#shared/webhook/server.ts'
+import type {
+  GeneratedWebhooks,
+  WebhookNote,
+  WebhookOptions,
+  WebhookTarget,
+} from '#shared/webhook/types.ts'
+import { readDeployment } from '../deployment.ts'
+import type { Io } from '../io.ts'
+import { type CaBundle, readCaBundle } from './ca.ts'
+import { type TokenSource, type UrlToken, urlToken } from './token.ts'
+
+/** How the configurations get to the API server. */
+export type Flavour = 'url' | 'static' | 'kustomize'
+export const FLAVOURS: readonly Flavour[] = ['url', 'static', 'kustomize']
+
+/** The options of the command that say what is made. */
+export interface PlanOptions extends TokenSource {
+  config: string
+  cluster: string
+  flavour: Flavour
+  baseName?: string
+  caBundle?: string
+  service?: string
+  kubernetes?: string
+  forceIgnore?: true
+  safeSelectors: boolean
+  companion?: true
+}
+
+/** Everything there is to write for one cluster. */
+export interface Plan {
+  cluster: ClusterConfig
+  endpoint: string
+  flavour: Flavour
+  token: UrlToken
+  webhooks: Pick<GeneratedWebhooks, 'mutating' | 'validating'>
+  companion: Companion['objects']
+  /** How the API server shows who it is. */
+  credentials: readonly CallerCredential[]
+  ca?: CaBundle
+  /** Said aloud: who is not asked about, and what may surprise. */
+  notes: readonly WebhookNote[]
+}
+
+/** Whoever can label a namespace can take it out of image verification; that is what the label is for. */
+const BREAK_GLASS_LABEL = 'countersign.dev/break-glass'
+const SYSTEM_NAMESPACES = ['kube-node-lease', 'kube-system']
+
+/** Namespaces that must work while the functions do not. */
+const SAFE_NAMESPACES: LabelSelector = {
+  matchExpressions: [
+    { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: SYSTEM_NAMESPACES },
+    { key: BREAK_GLASS_LABEL, operator: 'DoesNotExist' },
+  ],
+}
+
+/** First version with manifest-based admission, and the first that has it without a feature gate. */
+const STATIC_MINOR = 36
+const STATIC_DEFAULT_MINOR = 37
+
+/**
+ * What a cluster has to apply, checked. Throws `CONFIG_INVALID` or `POLICY_INVALID` with every fault of the config, the policies and the
+ * configurations; `now` is epoch milliseconds.
+ */
+export async function planWebhooks(io: Io, options: PlanOptions, now: number): Promise<Plan> {
+  const { deployment, warnings } = await readDeployment(options.config)
+  const { config } = deployment
+  const cluster = config.clusters.find(({ name }) => name === options.cluster)
+  if (cluster === undefined) {
+    const known = config.clusters.map(({ name }) => name).join(', ')
+    throw refusal(`${options.config} has no cluster ${options.cluster}; it has ${known}`)
+  }
+  const minor = minorOf(options.kubernetes ?? cluster.kubernetes)
+  const notes: WebhookNote[] = warnings.map(({ path: at, message }) => ({ path: at, message }))
+  const about = (message: string) => notes.push({ path: `cluster ${cluster.name}`, message })
+  if (options.flavour === 'static') checkStatic(options, minor, about)
+  const token = await urlToken(io, options, cluster)
+  for (const note of token.notes) about(note)
+  const { caFile } = cluster.webhooks ?? {}
+  const caPath = options.caBundle ?? (caFile && path.join(path.dirname(options.config), caFile))
+  const ca = caPath === undefined ? undefined : await readCaBundle(caPath, now)
+  const webhookOptions = optionsFor(options, cluster, {
+    target: targetOf(options, config.endpoint, `/v1/${cluster.name}/${token.text}`),
+    ...(minor !== undefined && { minor }),
+    ...(ca !== undefined && { caBundle: ca.base64 }),
+  })
+  const listed = cluster.policies && new Set(cluster.policies)
+  const policies = deployment.policies.filter((policy) => listed?.has(policyKey(policy)) ?? true)
+  const webhooks = await generateWebhooks(policies, webhookOptions)
+  const companion = options.companion
+    ? await companionPolicies(webhooks.mutating, webhookOptions)
+    : undefined
+  const faults = [...webhooks.faults, ...(companion?.faults ?? [])]
+  if (faults.length > 0) {
+    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
+    throw new AdmissionError('CONFIG_INVALID', `webhooks of ${cluster.name}: ${count}`, { faults })
+  }
+  notes.push(...webhooks.notes, ...(companion?.notes ?? []))
+  for (const message of safetyNotes(options, cluster)) about(message)
+  return {
+    cluster,
+    endpoint: config.endpoint,
+    flavour: options.flavour,
+    token,
+    webhooks,
+    companion: companion?.objects ?? [],
+    credentials: credentialsOf(cluster),
+    ...(ca !== undefined && { ca }),
+    notes,
+  }
+}
+
+function optionsFor(
+  { baseName, forceIgnore, safeSelectors, flavour }: PlanOptions,
+  { name, webhooks = {}, timeouts }: ClusterConfig,
+  more: Pick<WebhookOptions, 'target' | 'minor' | 'caBundle'>,
+): WebhookOptions {
+  const safe = safeSelectors ? SAFE_NAMESPACES : undefined
+  const namespaceSelector = mergeSelectors(webhooks.namespaceSelector, safe)
+  const { objectSelector, excludeBootstrap } = webhooks
+  return {
+    ...more,
+    ...(baseName !== undefined && { baseName }),
+    ...(namespaceSelector !== undefined && { namespaceSelector }),
+    ...(objectSelector !== undefined && { objectSelector }),
+    ...(forceIgnore !== undefined && { forceIgnore }),
+    ...(excludeBootstrap !== undefined && { excludeBootstrap }),
+    timeouts,
+    isStatic: flavour === 'static',
+    labels:
+      baseName === UPSTREAM_BASE_NAME
+        ? { 'webhook.kyverno.io/managed-by': 'kyverno' }
+        : { 'app.kubernetes.io/managed-by': 'countersign', 'countersign.dev/cluster': name },
+    // Keeps the admissions enforcer of AKS from rewriting the selectors.
+    annotations: { 'admissions.enforcer/disabled': 'true' },
+  }
+}
+
+function targetOf({ service }: PlanOptions, endpoint: string, below: string): WebhookTarget {
+  if (service === undefined) return { kind: 'url', base: `${endpoint.replace(/\/+$/, '')}${below}` }
+  const { namespace, name, port } =
+    /^(?<namespace>[^/:]+)\/(?<name>[^/:]+)(?::(?<port>[0-9]+))?$/.exec(service)?.groups ?? {}
+  if (namespace === undefined || name === undefined) {
+    throw refusal(`--service ${service}: expected namespace/name or namespace/name:port`)
+  }
+  const base = new URL(endpoint).pathname.replace(/\/+$/, '')
+  return {
+    kind: 'service',
+    namespace,
+    name,
+    ...(port !== undefined && { port: Number(port) }),
+    path: `${base}${below}`,
+  }
+}
+
+/** Throws where the API server would not read the files at all. */
+function checkStatic(
+  { service }: PlanOptions,
+  minor: number | undefined,
+  about: (message: string) => void,
+): void {
+  if (service !== undefined) {
+    throw refusal('manifest-based admission calls URLs only: leave --service out')
+  }
+  if (minor === undefined) {
+    about(
+      `manifest-based admission takes Kubernetes 1.${STATIC_MINOR} or newer; say which one the cluster has (clusters[].kubernetes or --kubernetes)`,
+    )
+  } else if (minor < STATIC_MINOR) {
+    throw refusal(
+      `manifest-based admission takes Kubernetes 1.${STATIC_MINOR} or newer, and the cluster has 1.${minor}: its API server would not start with these files; use --flavour url`,
+    )
+  } else if (minor < STATIC_DEFAULT_MINOR) {
+    about(
+      `Kubernetes 1.${minor} reads manifests with the feature gate ManifestBasedAdmissionControlConfig alone`,
+    )
+  }
+}
+
+/** The minor version to write for; newer ones than are known take what the newest known takes. */
+function minorOf(version: string | undefined): number | undefined {
+  if (version === undefined) return undefined
+  const minor = Number(/^1\.([0-9]{1,2})$/.exec(version)?.[1] ?? Number.NaN)
+  if (Number.isNaN(minor)) throw refusal(`Kubernetes ${version}: expected a version such as 1.31`)
+  if (minor < OLDEST_MINOR) {
+    throw refusal(
+      `Kubernetes ${version}: what its API server takes is known from 1.${OLDEST_MINOR} on`,
+    )
+  }
+  return Math.min(minor, NEWEST_MINOR)
+}
+
+function credentialsOf({ mtls, bearer }: ClusterConfig): CallerCredential[] {
+  return [
+    ...(mtls === undefined ? [] : ['certificate' as const]),
+    ...(bearer === undefined ? [] : ['bearer' as const]),
+  ]
+}
+
+function safetyNotes(
+  { safeSelectors, forceIgnore }: PlanOptions,
+  { webhooks }: ClusterConfig,
+): string[] {
+  const system = SYSTEM_NAMESPACES.join(' and ')
+  const notes = [
+    safeSelectors
+      ? `nothing in ${system}, and nothing in namespaces with the label ${BREAK_GLASS_LABEL}, is verified: keep the right to label namespaces to few`
+      : `${system} are asked about like all namespaces: while the functions are down, policies that fail closed may keep the cluster from mending itself`,
+  ]
+  if (webhooks?.objectSelector !== undefined) {
+    notes.push(
+      'webhooks.objectSelector leaves objects out by labels, which whoever makes them may choose',
+    )
+  }
+  if (forceIgnore) {
+    notes.push(
+      'every webhook fails open: while the functions are down, everything is admitted unverified',
+    )
+  }
+  return notes
+}
+
+function refusal(message: string): AdmissionError {
+  return new AdmissionError('CONFIG_INVALID', message)
+}
