@@ -61,10 +61,28 @@ function isDocumentKind(kind: string): kind is DocumentKind {
   return Object.hasOwn(VERSIONS, kind)
 }
 
-/** True for a kind of ours in other letters or in another group. */
+/** True for a kind of ours in other letters, in another group, or misspelt. */
 function isSlip(kind: string, group: string | undefined): boolean {
   if (kind === 'PolicyException' && group === OLD_GROUP) return false
-  return KINDS.some((ours) => ours.toLowerCase() === kind.toLowerCase())
+  return KINDS.some((ours) => edits(ours.toLowerCase(), kind.toLowerCase()) <= MAX_SLIPS)
+}
+
+/** Edits that make a misspelt kind of another: no other kind of Kyverno is as near as that to one of ours. */
+const MAX_SLIPS = 3
+
+/** Characters to add, leave out or change that make one text the other; beyond `MAX_SLIPS` it may be any number above. */
+function edits(from: string, to: string): number {
+  if (Math.abs(from.length - to.length) > MAX_SLIPS) return Number.POSITIVE_INFINITY
+  let row = [...to, ''].map((_, index) => index)
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1]
+    for (const [column, other] of [...to].entries()) {
+      const [left = 0, above = 0, before = 0] = [next[column], row[column + 1], row[column]]
+      next.push(Math.min(left + 1, above + 1, before + (character === other ? 0 : 1)))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
 }
 
 /** True for a kind of policy that can be loaded. */

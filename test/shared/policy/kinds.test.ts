@@ -54,6 +54,8 @@ describe('an object of a folder', () => {
 
   test.each([
     { kind: 'ValidatingPolicy', apiVersion: `${GROUP}/v1` },
+    { kind: 'NamespacedValidatingPolicy', apiVersion: `${GROUP}/v1` },
+    { kind: 'ImageMutatingPolicy', apiVersion: `${GROUP}/v1` },
     { kind: 'ClusterPolicy', apiVersion: 'kyverno.io/v1' },
     { kind: 'PolicyException', apiVersion: 'kyverno.io/v2' },
     { kind: 'ConfigMap', apiVersion: 'v1' },
@@ -78,6 +80,10 @@ describe('an object of a folder', () => {
     { kind: 'ImageValidatingPolicy', apiVersion: 'policies.test/v1' },
     { kind: 'ImageValidatingPolicy', apiVersion: 'kyverno.io/v1' },
     { kind: 'imagevalidatingpolicy', apiVersion: `${GROUP}/v1` },
+    { kind: 'ImageValidatingPolcy', apiVersion: `${GROUP}/v1` },
+    { kind: 'ImageValidationPolicy', apiVersion: `${GROUP}/v1` },
+    { kind: 'NamespaceImageValidatingPolicy', apiVersion: `${GROUP}/v1` },
+    { kind: 'PolicyExeption', apiVersion: `${GROUP}/v1` },
     { kind: 'PolicyException', apiVersion: 'policies.test/v1' },
   ])('$kind of $apiVersion is a slip and never ignored', async ({ kind, apiVersion }) => {
     expect(await loaded({ kind, apiVersion }, { ignoreOtherKinds: true })).toEqual({
