@@ -74,7 +74,7 @@ const STATIC_DEFAULT_MINOR = 37
  * configurations; `now` is epoch milliseconds.
  */
 export async function planWebhooks(io: Io, options: PlanOptions, now: number): Promise<Plan> {
-  const { deployment, warnings } = await readDeployment(options.config)
+  const { deployment } = await readDeployment(options.config)
   const { config } = deployment
   const cluster = config.clusters.find(({ name }) => name === options.cluster)
   if (cluster === undefined) {
@@ -82,7 +82,8 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
     throw refusal(`${options.config} has no cluster ${options.cluster}; it has ${known}`)
   }
   const minor = minorOf(options.kubernetes ?? cluster.kubernetes)
-  const notes: WebhookNote[] = warnings.map(({ path: at, message }) => ({ path: at, message }))
+  // What there is to say about the policies themselves, `lint` and `build` say.
+  const notes: WebhookNote[] = []
   const about = (message: string) => notes.push({ path: `cluster ${cluster.name}`, message })
   if (options.flavour === 'static') checkStatic(options, minor, about)
   const token = await urlToken(io, options, cluster)

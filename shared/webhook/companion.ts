@@ -1,0 +1,267 @@
+import { sha256, toHex, utf8 } from '../bytes.ts'
+import { compile } from '../cel/compile.ts'
+import { loadRegex } from '../cel/regex.ts'
+import { OUTCOMES_ANNOTATION, SEAL_ANNOTATION } from '../outcome/annotation.ts'
+import type { LabelSelector } from '../policy/types.ts'
+import { webhookEnvironment } from './conditions.ts'
+import { compareTexts } from './rules.ts'
+import type {
+  Webhook,
+  WebhookCondition,
+  WebhookConfiguration,
+  WebhookNote,
+  WebhookOptions,
+  WebhookRule,
+} from './types.ts'
+import { STATIC_SUFFIX } from './validate.ts'
+
+/** A ValidatingAdmissionPolicy. */
+export interface CompanionPolicy {
+  apiVersion: 'admissionregistration.k8s.io/v1'
+  kind: 'ValidatingAdmissionPolicy'
+  metadata: { name: string; labels: Record<string, string> }
+  spec: {
+    failurePolicy: 'Fail' | 'Ignore'
+    matchConstraints: {
+      matchPolicy: 'Exact' | 'Equivalent'
+      namespaceSelector: LabelSelector
+      objectSelector: LabelSelector
+      resourceRules: WebhookRule[]
+    }
+    matchConditions?: WebhookCondition[]
+    validations: { expression: string; message: string }[]
+  }
+}
+
+/** A ValidatingAdmissionPolicyBinding. */
+export interface CompanionBinding {
+  apiVersion: 'admissionregistration.k8s.io/v1'
+  kind: 'ValidatingAdmissionPolicyBinding'
+  metadata: { name: string; labels: Record<string, string> }
+  spec: { policyName: string; validationActions: ('Deny' | 'Warn' | 'Audit')[] }
+}
+
+/** Policies that the API server evaluates itself beside the webhooks, what they cannot do, and what is wrong with them. */
+export interface Companion {
+  objects: readonly (CompanionPolicy | CompanionBinding)[]
+  notes: readonly WebhookNote[]
+  faults: readonly WebhookNote[]
+}
+
+/**
+ * ValidatingAdmissionPolicies that say what can be known about our two annotations inside an API server. It evaluates them after all
+ * mutating webhooks, so that they see what the mutate phase wrote, and have no key to tell it from what a user wrote:
+ * - where the mutate phase is called, it replaces or removes both annotations, and there is nothing to forbid;
+ * - where it is not called for updates, whatever an update changes in them was written by somebody else: it is denied. They may be removed, and
+ *   may be written by the controllers of the cluster, which copy the annotations of a Deployment to its ReplicaSets;
+ * - where it may fail open, an object without outcomes is one that it did not look at, or that no policy is about: a warning and an audit
+ *   annotation. Outcomes that a user wrote then look like ours here; the validate phase opens the seal and takes no other word.
+ * A validating webhook that fails open is called after these policies: the API server's own `failed-open.` audit annotation tells of it.
+ */
+export async function companionPolicies(
+  mutating: WebhookConfiguration,
+  options: WebhookOptions,
+): Promise<Companion> {
+  const updates = notUpdated(mutating.webhooks)
+  const ignoring = mutating.webhooks.filter(({ failurePolicy }) => failurePolicy === 'Ignore')
+  const forbidding = updates.length === 0 ? [] : writing(updates, options)
+  const showing = await Promise.all(ignoring.map((webhook) => failedOpen(webhook, options)))
+  const objects = [...forbidding, ...showing.flat()]
+  const notes: WebhookNote[] = []
+  const path = 'companion policies'
+  if (updates.length === 0) {
+    const message = `nothing has to keep users from writing ${SEAL_ANNOTATION} and ${OUTCOMES_ANNOTATION}: the mutate phase is called for every update that its policies are about, and replaces both`
+    notes.push({ path, message })
+  }
+  if (ignoring.length === 0) {
+    notes.push({
+      path,
+      message: 'no mutating webhook fails open, so that there is nothing to show',
+    })
+  }
+  return { objects, notes, faults: await expressionFaults(objects, options) }
+}
+
+/** What the mutate phase is called for when it is created and not when it is updated, in no webhook. */
+function notUpdated(webhooks: readonly Webhook[]): WebhookRule[] {
+  const rules = webhooks.flatMap((webhook) => webhook.rules)
+  const updated = rules.filter(hasUpdate)
+  const found = rules.flatMap((rule): WebhookRule[] => {
+    const resources = ownResources(rule).filter(
+      (resource) => !updated.some((other) => mayCover(other, rule, resource)),
+    )
+    return hasUpdate(rule) || resources.length === 0
+      ? []
+      : [{ ...rule, operations: ['UPDATE'], resources }]
+  })
+  const byText = new Map(found.map((rule) => [JSON.stringify(rule), rule]))
+  return [...byText].sort(([a], [b]) => compareTexts(a, b)).map(([, rule]) => rule)
+}
+
+function hasUpdate({ operations }: WebhookRule): boolean {
+  return operations.includes('UPDATE') || operations.includes('*')
+}
+
+/** Subresources are answered without annotations. */
+function ownResources({ resources }: WebhookRule): string[] {
+  return resources.filter((resource) => !resource.includes('/') || resource === '*/*')
+}
+
+/** True when an update of the resource may reach the other rule; versions are converted to each other. */
+function mayCover(other: WebhookRule, { apiGroups }: WebhookRule, resource: string): boolean {
+  const isGroup =
+    other.apiGroups.includes('*') ||
+    apiGroups.includes('*') ||
+    apiGroups.some((group) => other.apiGroups.includes(group))
+  const isAny = (each: string) => each === '*' || each === '*/*'
+  return (
+    isGroup && other.resources.some((each) => each === resource || isAny(each) || isAny(resource))
+  )
+}
+
+const KEYS = `['${SEAL_ANNOTATION}', '${OUTCOMES_ANNOTATION}']`
+
+const UNCHANGED =
+  `${KEYS}.all(key, object.metadata.?annotations[?key].orValue('') in ` +
+  `['', oldObject.metadata.?annotations[?key].orValue('')])`
+
+/** The garbage collector, the Deployment controller and kubelets write objects of others. */
+const NOT_BY_CONTROLLERS: WebhookCondition = {
+  name: 'not-by-controllers',
+  expression:
+    "request.userInfo.username != 'system:kube-controller-manager' && " +
+    "!request.userInfo.?groups.orValue([]).exists(group, group in ['system:nodes', 'system:serviceaccounts:kube-system'])",
+}
+
+function writing(
+  rules: WebhookRule[],
+  options: WebhookOptions,
+): (CompanionPolicy | CompanionBinding)[] {
+  return withBinding(
+    {
+      name: nameOf('annotations.countersign.dev', options),
+      failurePolicy: 'Fail',
+      actions: ['Deny'],
+      matchConstraints: {
+        matchPolicy: 'Equivalent',
+        namespaceSelector: options.namespaceSelector ?? {},
+        objectSelector: {},
+        resourceRules: rules,
+      },
+      matchConditions: [NOT_BY_CONTROLLERS],
+      expression: UNCHANGED,
+      message: `${SEAL_ANNOTATION} and ${OUTCOMES_ANNOTATION} are written by image verification alone; they may be removed`,
+    },
+    options,
+  )
+}
+
+const SEAL = `object.metadata.?annotations[?'${SEAL_ANNOTATION}']`
+
+/** What the mutate phase leaves behind: an outcome, and a seal that looks like one or none at all. */
+const SEEN =
+  `object.metadata.?annotations[?'${OUTCOMES_ANNOTATION}'].hasValue() && (!${SEAL}.hasValue() || ` +
+  `${SEAL}.value().matches('^v1[.][a-z0-9-]{1,32}[.][A-Za-z0-9_-]+[.][A-Za-z0-9_-]{43}$'))`
+
+async function failedOpen(
+  webhook: Webhook,
+  options: WebhookOptions,
+): Promise<(CompanionPolicy | CompanionBinding)[]> {
+  const { name, matchPolicy, namespaceSelector, objectSelector, matchConditions } = webhook
+  const resourceRules = webhook.rules.flatMap((rule): WebhookRule[] => {
+    const resources = ownResources(rule)
+    const operations = rule.operations.filter((each) => each !== 'DELETE' && each !== 'CONNECT')
+    const changing = operations.includes('*') ? ['CREATE', 'UPDATE'] : operations
+    if (resources.length === 0 || changing.length === 0) return []
+    return [{ ...rule, operations: changing, resources }]
+  })
+  if (resourceRules.length === 0) return []
+  return withBinding(
+    {
+      name: nameOf(await shortName(`failed-open.${name}`), options),
+      failurePolicy: 'Ignore',
+      actions: ['Warn', 'Audit'],
+      matchConstraints: { matchPolicy, namespaceSelector, objectSelector, resourceRules },
+      ...(matchConditions === undefined ? {} : { matchConditions }),
+      expression: SEEN,
+      message:
+        'no outcome of image verification: the mutate webhook did not answer and fails open, or no policy is about these images',
+    },
+    options,
+  )
+}
+
+interface Described {
+  name: string
+  failurePolicy: 'Fail' | 'Ignore'
+  actions: CompanionBinding['spec']['validationActions']
+  matchConstraints: CompanionPolicy['spec']['matchConstraints']
+  matchConditions?: WebhookCondition[]
+  expression: string
+  message: string
+}
+
+function withBinding(
+  {
+    name,
+    failurePolicy,
+    actions,
+    matchConstraints,
+    matchConditions,
+    expression,
+    message,
+  }: Described,
+  { labels = {} }: WebhookOptions,
+): (CompanionPolicy | CompanionBinding)[] {
+  const apiVersion = 'admissionregistration.k8s.io/v1'
+  const metadata = { name, labels: { ...labels } }
+  return [
+    {
+      apiVersion,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata,
+      spec: {
+        failurePolicy,
+        matchConstraints,
+        ...(matchConditions === undefined ? {} : { matchConditions }),
+        validations: [{ expression, message }],
+      },
+    },
+    {
+      apiVersion,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name, labels: { ...labels } },
+      spec: { policyName: name, validationActions: actions },
+    },
+  ]
+}
+
+function nameOf(name: string, { isStatic }: WebhookOptions): string {
+  return isStatic ? `${name}${STATIC_SUFFIX}` : name
+}
+
+/** A name that is one with the suffix as well. */
+async function shortName(name: string): Promise<string> {
+  const room = 253 - STATIC_SUFFIX.length
+  if (name.length <= room) return name
+  const hash = toHex(await sha256(utf8(name))).slice(0, 16)
+  return `failed-open-${hash}.countersign.dev`
+}
+
+/** What the API server would find wrong with the expressions. */
+async function expressionFaults(
+  objects: Companion['objects'],
+  { minor }: WebhookOptions,
+): Promise<WebhookNote[]> {
+  const environment = webhookEnvironment(minor, await loadRegex())
+  return objects.flatMap((object) => {
+    if (object.kind !== 'ValidatingAdmissionPolicy') return []
+    const { validations, matchConditions = [] } = object.spec
+    return [...matchConditions, ...validations].flatMap(({ expression }) => {
+      const compiled = compile(expression, environment, { allowedTypes: ['bool'] })
+      if (compiled.ok) return []
+      const said = compiled.issues.map(({ message }) => message).join('; ')
+      return [{ path: `ValidatingAdmissionPolicy ${object.metadata.name}`, message: said }]
+    })
+  })
+}
