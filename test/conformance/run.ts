@@ -4,6 +4,7 @@ import { runKyvernoChainsaw } from './kyverno.ts'
 import { runKyvernoCli } from './kyverno-cli.ts'
 import { runNotation } from './notation.ts'
 import { runSigstoreBundles } from './signatures.ts'
+import { runWebhooks } from './webhooks.ts'
 
 // Runs every suite over a folder of cases: `--cases DIR`, else ../shared/cases. One line per suite; exit 1 on any failure that is not a
 // recorded deviation and on any recorded deviation that passes; exit 2 where there are no cases.
@@ -15,6 +16,7 @@ const SUITES: Readonly<Record<string, (casesDir: string) => Promise<SuiteResult>
   'signatures/notation': runNotation,
   'kyverno/chainsaw': runKyvernoChainsaw,
   'kyverno/cli': runKyvernoCli,
+  'kyverno/webhooks': runWebhooks,
 }
 /** Failures printed per suite; the count is always whole. */
 const MAX_PRINTED = 20
