@@ -1,12 +1,12 @@
 import type { AdmissionRequest } from '../admission/types.ts'
-import { type AdmissionError, toAdmissionError } from '../errors.ts'
+import { AdmissionError, toAdmissionError } from '../errors.ts'
 import { pinnedDigest } from '../image/pin.ts'
 import type { OutcomeAnnotations } from '../outcome/annotation.ts'
 import { sealContext } from '../outcome/context.ts'
 import { FactSet } from '../outcome/facts.ts'
 import { formatOutcomes } from '../outcome/record.ts'
 import { sealOutcomes } from '../outcome/seal.ts'
-import type { Fact, KeyRing, OutcomeRecord } from '../outcome/types.ts'
+import type { Fact, KeyRing, OutcomeRecord, Outcomes, SealContext } from '../outcome/types.ts'
 import { TAG_CALL } from '../policy/images.ts'
 import { type CompiledPolicy, policyKey } from '../policy/types.ts'
 import type { Asked, CallLedger, Settled } from './calls.ts'
@@ -33,7 +33,8 @@ export interface Sealed {
 
 /**
  * The two annotations for what the policies found. A seal that came in and proves the same is kept to the letter, so that a reinvoked
- * mutate changes nothing; a new one that rests on facts of the old never outlives it.
+ * mutate changes nothing; a new one that rests on facts of the old never outlives it. What that seal says of policies that this call is
+ * not about stays: they are another webhook's, which came before. The readable record is this call's alone, since anybody can write one.
  */
 export async function sealFindings(
   findings: readonly Finding[],
@@ -41,43 +42,77 @@ export async function sealFindings(
   call: EngineCall,
   options: SealingOptions,
 ): Promise<Sealed> {
+  const { keyRing, handOver, ledger } = options
+  const others = ofOthers(handOver, findings)
   // On a failed-open policy nothing was found out.
   const told = findings.filter((finding) => !finding.failedOpen)
-  if (told.length === 0) return { annotations: {} }
+  if (told.length === 0 && isEmpty(others)) return { annotations: {} }
   const outcomes = formatOutcomes(new Map(told.map((f) => [f.prepared.policy.name, record(f)])))
   const evaluated = told.filter((finding) => !finding.exempt)
-  if (evaluated.length === 0) return { annotations: { outcomes } }
-  const { keyRing, handOver, now } = options
-  if (keyRing === undefined) return { annotations: { outcomes } }
-  const proven = provenBy(evaluated, options.ledger)
-  if (handOver.seal !== undefined && isSame(proven.facts, handOver.facts)) {
-    return { annotations: { outcomes, seal: handOver.seal.text } }
+  if ((evaluated.length === 0 && isEmpty(others)) || keyRing === undefined) {
+    return { annotations: { outcomes } }
   }
+  const context = sealContext(request, call.cluster)
   try {
-    const at = now()
-    const lifetime = proven.isBorrowed
-      ? Math.min(options.outcomes.lifetimeMs, (handOver.seal?.expiresAt ?? at) - at)
-      : options.outcomes.lifetimeMs
-    if (lifetime <= 0) return { annotations: { outcomes } }
-    const key = await keyRing.current(at, call.signal)
-    const context = sealContext(request, call.cluster)
-    const seal = sealOutcomes(proven.facts.outcomes(), context, key, at, lifetime)
-    return { annotations: { outcomes, seal } }
+    const proven = provenBy(evaluated, ledger, others)
+    const key = () => keyRing.current(options.now(), call.signal)
+    const seal = await sealed(proven, context, key, options).catch((thrown) => {
+      const isTooLarge = thrown instanceof AdmissionError && thrown.code === 'SEAL_TOO_LARGE'
+      if (!isTooLarge || isEmpty(others)) throw thrown
+      return sealed(provenBy(evaluated, ledger, NO_OUTCOMES), context, key, options)
+    })
+    return { annotations: seal === undefined ? { outcomes } : { outcomes, seal } }
   } catch (thrown) {
     return { annotations: { outcomes }, fault: toAdmissionError(thrown, 'sealing outcomes') }
   }
 }
 
+/** The text of the seal, or undefined when what it would rest on has ended. Throws as `sealOutcomes` and the key ring do. */
+async function sealed(
+  { facts, isBorrowed }: Proven,
+  context: SealContext,
+  currentKey: () => ReturnType<KeyRing['current']>,
+  { handOver, outcomes, now }: SealingOptions,
+): Promise<string | undefined> {
+  if (handOver.seal !== undefined && isSame(facts, handOver.facts)) return handOver.seal.text
+  const at = now()
+  const lifetime = isBorrowed
+    ? Math.min(outcomes.lifetimeMs, (handOver.seal?.expiresAt ?? at) - at)
+    : outcomes.lifetimeMs
+  if (lifetime <= 0) return undefined
+  return sealOutcomes(facts.outcomes(), context, await currentKey(), at, lifetime)
+}
+
+const NO_OUTCOMES: Outcomes = { policies: [], facts: [] }
+
+/** What the seal that came in says of policies that this call found nothing of. Empty unless it opened. */
+function ofOthers({ seal, facts }: HandOver, findings: readonly Finding[]): Outcomes {
+  if (seal === undefined) return NO_OUTCOMES
+  const own = new Set(findings.map(({ prepared }) => policyKey(prepared.policy)))
+  const all = facts.outcomes()
+  return {
+    policies: all.policies.filter(({ policy }) => !own.has(policy)),
+    facts: all.facts.filter(({ policy }) => !own.has(policy)),
+  }
+}
+
+function isEmpty({ policies, facts }: Outcomes): boolean {
+  return policies.length + facts.length === 0
+}
+
+interface Proven {
+  facts: FactSet
+  /** Any of it was itself read from a seal. */
+  isBorrowed: boolean
+}
+
 /**
- * Facts and policies for the seal. An error is not an evaluation to the end, and an image that is not pinned has no lasting facts.
- * `isBorrowed` when any of them was itself read from a seal.
+ * Facts and policies for the seal, beside those of others. An error is not an evaluation to the end, and an image that is not pinned has no
+ * lasting facts.
  */
-function provenBy(
-  findings: readonly Finding[],
-  ledger: CallLedger,
-): { facts: FactSet; isBorrowed: boolean } {
-  const facts = new FactSet()
-  let isBorrowed = false
+function provenBy(findings: readonly Finding[], ledger: CallLedger, others: Outcomes): Proven {
+  const facts = FactSet.of(others)
+  let isBorrowed = !isEmpty(others)
   for (const { prepared, status, images, exempted = NONE } of findings) {
     const { policy } = prepared
     if (status !== 'error') facts.addPolicy(policyKey(policy), policy.hash)

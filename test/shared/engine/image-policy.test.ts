@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { JsonObject } from '#shared/admission/types.ts'
+import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { OUTCOMES_ANNOTATION, SEAL_ANNOTATION } from '#shared/outcome/annotation.ts'
 import type { KeyRing } from '#shared/outcome/types.ts'
@@ -305,6 +306,86 @@ describe('the seal', () => {
     expect(mutated.record.sealed).toBe('no key')
     expect(annotationsOf(final)[SEAL_ANNOTATION]).toBeUndefined()
     expect(validated.allowed).toBe(true)
+  })
+})
+
+describe('several mutating webhooks on one object', () => {
+  const own = () =>
+    policyText(world.keys, { name: 'own' })
+      .replace('kind: Image', 'kind: NamespacedImage')
+      .replace('name: own', 'name: own\n  namespace: shop')
+  const routes: Partial<EngineCall>[] = [{ scope: 'ivpol' }, { scope: 'nivpol' }]
+  const lists: Partial<EngineCall>[] = [{ policies: ['signed'] }, { policies: ['second'] }]
+
+  /** What comes out of the webhooks, one behind the other. */
+  async function through(
+    engine: ImagePolicyEngine,
+    object: JsonObject,
+    calls: readonly Partial<EngineCall>[],
+  ) {
+    let at = object
+    for (const call of calls) {
+      at = patched(at, await engine.mutate(requestFor(at), callFor(call)))
+    }
+    return at
+  }
+
+  test.each([
+    { name: 'both routes', calls: routes, texts: () => [policyText(world.keys), own()] },
+    {
+      name: 'both routes, without a policy for the second',
+      calls: routes,
+      texts: () => [policyText(world.keys)],
+    },
+    {
+      name: 'two lists of policies',
+      calls: lists,
+      texts: () => [policyText(world.keys), policyText(world.keys, { name: 'second' })],
+    },
+  ])('$name: each keeps what the others sealed', async ({ calls, texts }) => {
+    const options = { outcomes: { onMissing: 'deny', lifetimeMs: 120_000 } } as const
+    const engine = await world.engine(texts(), options)
+    const object = await through(engine, podWith([signed.tagged]), calls)
+    world.registry.requests.length = 0
+    for (const call of calls) {
+      const validated = await engine.validate(requestFor(object), callFor(call))
+      expect(validated.allowed).toBe(true)
+    }
+    expect(await through(engine, object, calls), 'reinvoked').toEqual(object)
+    expect(world.registry.requests).toEqual([])
+  })
+
+  test('what is kept never outlives the seal it came in', async () => {
+    const engine = await world.engine([policyText(world.keys), own()])
+    const [first, second] = routes as [Partial<EngineCall>, Partial<EngineCall>]
+    const once = await through(engine, podWith([signed.tagged]), [first])
+    world.clock.now += 30_000
+    const twice = await through(engine, once, [second])
+    world.clock.now = START + 121_000
+    const validated = await engine.validate(requestFor(twice), callFor(first))
+    expect(validated.record.seal).toMatch(/^refused: .*expired/)
+  })
+
+  test('what a policy proved once is not kept when it does not any more', async () => {
+    const text = [policyText(world.keys), policyText(world.keys, { name: 'second' })]
+    const engine = await world.engine(text)
+    const once = await through(engine, podWith([signed.tagged]), lists)
+    const other = { ...once, spec: podWith([unsigned.tagged]).spec } as JsonObject
+    const strict = await world.engine(text, {
+      outcomes: { onMissing: 'deny', lifetimeMs: 120_000 },
+    })
+    const final = await through(strict, other, lists)
+    for (const call of lists) {
+      expect((await strict.validate(requestFor(final), callFor(call))).allowed).toBe(false)
+    }
+  })
+
+  test('a seal of another object is kept by none', async () => {
+    const engine = await world.engine([policyText(world.keys)])
+    const sealed = await through(engine, podWith([signed.tagged]), [{}])
+    const metadata = { ...(sealed.metadata as JsonObject), name: 'another' }
+    const moved = await through(engine, { ...sealed, metadata }, [{ scope: 'nivpol' }])
+    expect(annotationsOf(moved)[SEAL_ANNOTATION]).toBeUndefined()
   })
 })
 
