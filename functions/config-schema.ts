@@ -538,6 +538,14 @@ const HTTP = {
   },
 } as const satisfies Schema
 
+/** The name of a cluster. */
+export const CLUSTER_NAME = {
+  type: 'string',
+  description: 'The cluster in the URL, in seals and in the log.',
+  pattern: '^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$',
+  patternErrorMessage: 'expected lower-case letters, digits, - and ., at most 63 characters',
+} as const satisfies Schema
+
 const MTLS = {
   type: 'object',
   description:
@@ -674,12 +682,7 @@ const CLUSTER = {
   additionalProperties: false,
   required: ['name', 'tokens'],
   properties: {
-    name: {
-      type: 'string',
-      description: 'The cluster in the URL, in seals and in the log.',
-      pattern: '^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$',
-      patternErrorMessage: 'expected lower-case letters, digits, - and ., at most 63 characters',
-    },
+    name: CLUSTER_NAME,
     tokens: {
       type: 'array',
       description:

@@ -1,11 +1,12 @@
 import path from 'node:path'
 import { Command } from 'commander'
-import { policiesOf } from '#functions/deployment.ts'
+import { type Deployment, policiesOf } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
+import { AdmissionError } from '#shared/errors.ts'
 import { policyKeys } from '#shared/policy/types.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
-import { type BundleName, bundleFunctions, noWorkerBecause } from './bundle.ts'
+import { type BundleName, type BundleReport, bundleFunctions, noWorkerBecause } from './bundle.ts'
 import { CEL_BUDGETS, type CelBundle, measureCelBundles } from './cel-bundle.ts'
 import { readDeployment } from './deployment.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
@@ -35,7 +36,7 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   if (warnings.length > 0) io.err(`notes on ${policies}:\n${faultList(warnings)}`)
   const withoutWorker = noWorkerBecause(deployment)
   if (withoutWorker !== undefined) io.err(`${withoutWorker}\n`)
-  const reports = await bundleFunctions({ deployment, outDir: options.out })
+  const reports = await writeBundles(deployment, options.out)
   const bundles: Measured[] = []
   // One after the other: two cold loads at once would measure each other.
   for (const report of reports) {
@@ -57,6 +58,34 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   }
   print(io, options.output, data, () => text(io, data))
   return options.budgets && [...bundles, ...cel].some(({ over }) => over.length > 0) ? 1 : 0
+}
+
+/** Throws `CONFIG_INVALID` where nothing can be written to the folder. */
+async function writeBundles(deployment: Deployment, outDir: string): Promise<BundleReport[]> {
+  if (outDir.trim() === '') {
+    throw new AdmissionError('CONFIG_INVALID', '--out: expected the name of a folder')
+  }
+  try {
+    return await bundleFunctions({ deployment, outDir })
+  } catch (thrown) {
+    const reason = REASONS[(thrown as { code?: string }).code ?? '']
+    if (reason === undefined) throw thrown
+    const message = `--out ${JSON.stringify(outDir)}: ${reason}`
+    throw new AdmissionError('CONFIG_INVALID', message, { cause: thrown })
+  }
+}
+
+/** What file systems say of folders that cannot be written. */
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: 'there is a file of this name',
+  ENOTDIR: 'a part of it is a file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOENT: 'no such folder, and none can be made',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'its links go in a circle',
+  ENOSPC: 'no space is left',
 }
 
 interface BuildData {

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { isMap, isSeq, type YAMLMap } from 'yaml'
+import { CLUSTER_NAME } from '#functions/config-schema.ts'
 import {
   checkConfig,
   DEFAULT_CONFIG,
@@ -40,10 +41,22 @@ export function tokensCommand(cli: Cli): Command {
       .option('--config <file>', 'the config that holds the hashes', DEFAULT_CONFIG)
       .addOption(formatOption())
     if (name === 'revoke') command.option('--all', 'drop every token: the cluster is locked out')
-    command.action(cli.action(`tokens ${name}`, (options: TokenOptions) => work(cli, options)))
+    command.action(
+      cli.action(`tokens ${name}`, async (options: TokenOptions) => {
+        checkClusterName(options.cluster)
+        return work(cli, options)
+      }),
+    )
     tokens.addCommand(command)
   }
   return tokens
+}
+
+/** A name that no config can hold is a fault of the command line, not of the file. */
+function checkClusterName(name: string): void {
+  if (new RegExp(CLUSTER_NAME.pattern, 'u').test(name)) return
+  const message = `--cluster ${JSON.stringify(name.slice(0, 100))}: ${CLUSTER_NAME.patternErrorMessage}`
+  throw new AdmissionError('CONFIG_INVALID', message)
 }
 
 async function issue(cli: Cli, options: TokenOptions): Promise<ExitCode> {

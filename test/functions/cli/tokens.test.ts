@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { createApp } from '#functions/app.ts'
 import { newToken } from '#functions/cli/token.ts'
+import { readConfig } from '#functions/files.ts'
+import { nodeHash } from '#functions/hash-node.ts'
+import { admitted } from '#shared/admission/response.ts'
+import { review } from '../../contract/review.ts'
 import { countersign } from './harness.ts'
 
 const OLD = 'a'.repeat(64)
@@ -163,13 +168,6 @@ describe('tokens', () => {
     expect(await text()).toBe(CONFIG)
   })
 
-  test('a cluster name that no URL can hold is refused with its place, and nothing is written', async () => {
-    const { code, err } = await tokens('new', '--cluster', 'Prod EU')
-    expect(code).toBe(2)
-    expect(err).toMatch(/clusters\[2\]\.name: expected lower-case letters/)
-    expect(await text()).toBe(CONFIG)
-  })
-
   test('a file that is no YAML is refused with line and column', async () => {
     await writeFile(file, 'policies: [a\nendpoint: b\n')
     const { code, err } = await tokens('rotate', '--cluster', 'prod-eu')
@@ -198,4 +196,49 @@ describe('tokens', () => {
     await tokens('rotate', '--cluster', 'prod-eu')
     expect((await stat(file)).mode & 0o777).toBe(0o640)
   })
+
+  test.each(['new', 'rotate', 'revoke'])(
+    '%s of a name that no cluster can have blames the command line, not the file',
+    async (verb) => {
+      expect(await tokens(verb, '--cluster', 'Prod_EU')).toEqual({
+        code: 2,
+        out: '',
+        err: `countersign tokens ${verb}: --cluster "Prod_EU": expected lower-case letters, digits, - and ., at most 63 characters\n`,
+      })
+      expect(await text()).toBe(CONFIG)
+    },
+  )
+
+  test('rotate without downtime: both tokens get in until the older one is revoked, and then it does not', async () => {
+    const [first = '', second = ''] = [
+      tokenIn((await tokens('new', '--cluster', 'prod-us')).out),
+      tokenIn((await tokens('rotate', '--cluster', 'prod-us')).out),
+    ]
+    expect(await statuses(first, second)).toEqual([200, 200])
+    expect((await tokens('revoke', '--cluster', 'prod-us')).code).toBe(0)
+    expect(await statuses(first, second)).toEqual([404, 200])
+    expect((await tokens('revoke', '--cluster', 'prod-us', '--all')).code).toBe(0)
+    expect(await statuses(first, second)).toEqual([404, 404])
+  })
 })
+
+/** What functions with the config as it is now answer to these tokens. */
+async function statuses(...all: string[]): Promise<number[]> {
+  const { config } = await readConfig(file)
+  const app = createApp({
+    deployment: { config, policies: [], hash: '0' },
+    engine: { validate: async () => admitted() },
+    hash: nodeHash,
+    maxBodyBytes: 100_000,
+    now: () => 0,
+    log: () => undefined,
+  })
+  return Promise.all(
+    all.map(async (token) => {
+      const url = `https://door.example/v1/prod-us/${token}/ivpol/validate`
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(review())
+      return (await app.fetch(new Request(url, { method: 'POST', headers, body }), {})).status
+    }),
+  )
+}

@@ -106,6 +106,21 @@ describe('a total exception', () => {
   })
 
   test.each([
+    { name: 'it counts in a cluster without a list', exceptions: undefined, is: true },
+    { name: 'it counts in a cluster that lists it', exceptions: ['shop/let'], is: true },
+    { name: 'it does not in one that lists another', exceptions: ['shop/other'], is: false },
+    { name: 'it does not in one that lists none', exceptions: [], is: false },
+  ])('$name', async ({ exceptions, is }) => {
+    const engine = await world.engine([policyText(world.keys), exceptionText()])
+    const call = exceptions && { exceptions: new Set(exceptions) }
+    const { validated, mutated } = await admit(engine, podWith([unsigned.tagged]), {
+      mutate: call ?? {},
+      validate: call ?? {},
+    })
+    expect([validated.allowed, pinsOf(mutated)]).toEqual([is, is ? 0 : 1])
+  })
+
+  test.each([
     {
       name: 'whose condition holds applies',
       expression: 'object.metadata.name == "web"',
