@@ -8,7 +8,7 @@ import { type Submission, toAdmissionRequest } from '#functions/local/submission
 import { applyPatch } from '#shared/admission/patch.ts'
 import type { AdmissionRequest, Decision, JsonObject } from '#shared/admission/types.ts'
 import { createImagePolicyEngine, type EngineOptions } from '#shared/engine/image-policy.ts'
-import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
+import type { EngineCall, EngineDecision, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { SEAL_TTL_MS } from '#shared/limits.ts'
 import { secretKeyRing } from '#shared/outcome/keyring.ts'
@@ -195,7 +195,7 @@ export async function admit(
     mutate?: Partial<EngineCall>
     validate?: Partial<EngineCall>
   } = {},
-): Promise<{ mutated: Decision; final: JsonObject; validated: Decision }> {
+): Promise<{ mutated: EngineDecision; final: JsonObject; validated: EngineDecision }> {
   const mutated = await engine.mutate(requestFor(object), callFor(options.mutate))
   const after = patched(object, mutated)
   const final = options.between?.(after) ?? after

@@ -14,7 +14,7 @@ import { loadPolicies } from '#shared/policy/load.ts'
 import { packageRoot } from '../package.ts'
 import { hashOf } from '../token.ts'
 import { builtImages } from './built-images.ts'
-import { EXCUSED_POLICY, exceptionTexts } from './exceptions.ts'
+import { EXCUSED_POLICY, exceptionTexts } from './excuses.ts'
 
 /** The policy of the demo, as it ships: a file of the package. */
 export const POLICY_FILE = 'infra/policies/signed-images.yaml'

@@ -1,29 +1,7 @@
 import { pushImage } from '#functions/local/image.ts'
+import { EXCUSED_POLICY, EXCUSED_REPOSITORY, SKIPPED_NAMESPACE } from './excuses.ts'
 import { imagesOf, pod } from './pod.ts'
 import { admitted, denied, pinned, type Scenario, sealCounts } from './scenario.ts'
-
-/** Name of the policy that the exceptions of the demo are about. */
-export const EXCUSED_POLICY = 'signed-images-excused'
-/** The repository whose image is excused, and the namespace where everything is. */
-const REPOSITORY = 'shop/legacy'
-const NAMESPACE = 'lab'
-
-/** Exceptions from that policy: one for an image, one for all of a namespace. */
-export function exceptionTexts(): string {
-  const policyRefs = [{ kind: 'ImageValidatingPolicy', name: EXCUSED_POLICY }]
-  const document = (name: string, namespace: string, spec: object) =>
-    JSON.stringify({
-      apiVersion: 'policies.kyverno.io/v1',
-      kind: 'PolicyException',
-      metadata: { name, namespace },
-      spec: { policyRefs, ...spec },
-    })
-  const inLab = [{ name: 'lab', expression: `request.namespace == "${NAMESPACE}"` }]
-  return [
-    document('legacy-image', 'shop', { images: [`*/${REPOSITORY}:1.0`] }),
-    document('lab', NAMESPACE, { matchConditions: inLab }),
-  ].join('\n---\n')
-}
 
 /** Exceptions let in what they are about and nothing else. */
 export const EXCEPTIONS: readonly Scenario[] = [
@@ -40,10 +18,10 @@ export const EXCEPTIONS: readonly Scenario[] = [
         })
       const excused = await send('legacy', legacy.reference)
       const foreign = await send('legacy-copy', other.reference)
-      const target = { url: stage.registry.url, repository: REPOSITORY }
+      const target = { url: stage.registry.url, repository: EXCUSED_REPOSITORY }
       const { digest } = await pushImage(target, { text: 'something else\n', tag: 'other' })
       const smuggled = await send('smuggled', `${legacy.reference}@${digest}`)
-      const skipped = await send('lab', other.reference, NAMESPACE)
+      const skipped = await send('lab', other.reference, SKIPPED_NAMESPACE)
       const isAsWritten = imagesOf(skipped.object)[0] === other.reference
       return [
         {
@@ -62,7 +40,7 @@ export const EXCEPTIONS: readonly Scenario[] = [
           checks: [denied(smuggled, /^Policy signed-images-excused failed: not signed by /)],
         },
         {
-          sent: `Pod with ${other.reference} in namespace ${NAMESPACE}, where an exception is about the whole policy`,
+          sent: `Pod with ${other.reference} in namespace ${SKIPPED_NAMESPACE}, where an exception is about the whole policy`,
           admission: skipped,
           checks: [admitted(skipped), { what: 'not pinned', holds: isAsWritten }],
         },
