@@ -58,7 +58,8 @@ export async function urlToken(
   return { text: given, isPlaceholder: false, notes: isOlder ? [note] : [] }
 }
 
-async function readToken(io: Io, file: string | undefined): Promise<string | undefined> {
+/** The token of a file, of standard input (`-`) or of the environment; undefined when it is given nowhere. */
+export async function readToken(io: Io, file: string | undefined): Promise<string | undefined> {
   if (file === '-') return (await readInput(io)).trim()
   if (file !== undefined) {
     return (await readText(file, 'CONFIG_INVALID', MAX_TOKEN_INPUT_BYTES)).text.trim()
