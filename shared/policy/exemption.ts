@@ -42,7 +42,12 @@ export interface Exceptions {
 /** An exception whose expressions are planned. */
 interface Prepared extends CompiledException {
   conditions: readonly { name: string; program: Program }[]
-  globs: readonly Glob[]
+  globs: readonly Pattern[]
+}
+
+/** A pattern of images, and how it is written. */
+interface Pattern extends Glob {
+  text: string
 }
 
 /**
@@ -60,7 +65,10 @@ export function prepareExceptions(
         name,
         program: plan(expression),
       })),
-      globs: (exception.images ?? []).map(compileGlob),
+      globs: (exception.images ?? []).map((text) => {
+        const glob = compileGlob(text)
+        return { text, matches: (image) => glob.matches(image) }
+      }),
     }),
   )
   return {
@@ -166,17 +174,20 @@ function exceptionOf(image: string, applying: readonly Prepared[], host: Host): 
   const texts = textsOf(image)
   // What is no reference is nobody's image.
   if (texts === undefined) return { status: 'known', by: undefined }
-  const find = (isExempt: (glob: Glob) => boolean) =>
+  const find = (isExempt: (glob: Pattern) => boolean) =>
     applying.find(({ globs }) => globs.some(isExempt))?.name
   const direct = find(
     (glob) =>
       texts.direct.some((text) => glob.matches(text)) ||
-      texts.pinned.some(
-        (text) => glob.matches(text) && !glob.matches(text.replace('@', NO_PATTERN)),
-      ),
+      texts.pinned.some((text) => spellsPin(glob, text)) ||
+      texts.both.some((text) => spellsPin(glob, text) && glob.text.includes(digestIn(text))),
   )
   if (direct !== undefined || !texts.isPinned) return { status: 'known', by: direct }
-  const tagged = find((glob) => texts.tagged.some((text) => glob.matches(text)))
+  const tagged = find(
+    (glob) =>
+      texts.tagged.some((text) => glob.matches(text)) ||
+      texts.both.some((text) => spellsPin(glob, text)),
+  )
   if (tagged === undefined) return { status: 'known', by: undefined }
   const answer = host({ name: TAG_CALL, args: [image] })
   switch (answer.kind) {
@@ -189,12 +200,22 @@ function exceptionOf(image: string, applying: readonly Prepared[], host: Host): 
   }
 }
 
+function spellsPin(glob: Pattern, text: string): boolean {
+  return glob.matches(text) && !glob.matches(text.replace('@', NO_PATTERN))
+}
+
+function digestIn(text: string): string {
+  return text.slice(text.indexOf('@') + 1)
+}
+
 interface Texts {
   isPinned: boolean
   /** A pattern that matches one of these exempts the image whatever its tag, if it has any, means now. */
   direct: readonly string[]
   /** The same for a pattern that itself spells the `@`: it is about digests, and about this one. */
   pinned: readonly string[]
+  /** With the tag beside the digest: whoever writes the image chooses the tag, so the pattern must hold all of the digest to be about it. */
+  both: readonly string[]
   /** A pattern that matches one of these exempts the image if the tag means the digest. */
   tagged: readonly string[]
 }
@@ -214,12 +235,12 @@ function textsOf(image: string): Texts | undefined {
   const withEnds = (ends: readonly string[]) =>
     names.flatMap((name) => ends.map((end) => `${name}${end}`))
   const tagged = withEnds(tags)
-  if (digest === undefined) return { isPinned: false, direct: tagged, pinned: [], tagged }
-  const ownTag = tag === undefined ? '' : `:${tag}`
+  if (digest === undefined) return { isPinned: false, direct: tagged, pinned: [], both: [], tagged }
   return {
     isPinned: true,
     direct: withEnds([`@${ANY_DIGEST}`]),
-    pinned: withEnds([`${ownTag}@${digest}`, `@${digest}`]),
+    pinned: withEnds([`@${digest}`]),
+    both: tag === undefined ? [] : withEnds([`:${tag}@${digest}`]),
     tagged,
   }
 }
