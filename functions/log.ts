@@ -1,4 +1,5 @@
 import { toHex, utf8 } from '#shared/bytes.ts'
+import type { EngineDecision } from '#shared/engine/types.ts'
 import type { HashPort, LogPort } from '#shared/ports.ts'
 import type { ReviewAnswer, ReviewCall } from './review.ts'
 
@@ -31,6 +32,7 @@ export function decisionRecord(
     dryRun: request?.dryRun || undefined,
     user: request && userHash(call.cluster, request.userInfo.username ?? '', hash),
     verdict: decision === undefined ? 'unreadable' : decision.allowed ? 'allow' : 'deny',
+    cause: decision && causeOf(decision, error !== undefined),
     code: decision?.status?.code ?? (httpStatus === 200 ? undefined : httpStatus),
     message: decision?.status?.message,
     warnings: decision?.warnings.length || undefined,
@@ -38,6 +40,18 @@ export function decisionRecord(
     // The full text stays here even where the answer says less.
     ...(error && { error: { code: error.code, message: error.message } }),
   }
+}
+
+/** Why a request is denied: policies say no, or something stood in the way of telling, which is what alarms are about. */
+function causeOf(
+  { allowed, status }: EngineDecision,
+  isFault: boolean,
+): 'rejected' | 'inconclusive' | undefined {
+  if (allowed) return undefined
+  const causes = status?.details?.causes ?? []
+  return isFault || causes.some(({ reason }) => reason === 'ImageVerificationError')
+    ? 'inconclusive'
+    : 'rejected'
 }
 
 function nameOf(group: string, version: string, kind: string): string {

@@ -1,52 +1,36 @@
-// What is measured of both functions, and what raises an alarm. The numbers come from the log, one line per review (functions/log.ts): nothing
-// is sent anywhere by a function. Dashboard and further alarms on the same metrics: infra/stack.
+// What is counted in the log of both functions, and what raises an alarm. Most numbers are in the lines of decisions as embedded metrics
+// (functions/metrics.ts); what these have no place for is counted here. Dashboard and alarms about more than one function: infra/stack.
 
 const NAMESPACE = `Countersign/\${sls:stage}`
 const TOPIC = `\${param:alarmTopicArn}`
 
-/** By metric: which lines count, and as how much. Dimensions are members of the line. */
+/** By metric: which lines count. */
 const METRICS = {
-  Decisions: { of: review(), by: ['Phase', 'Cluster'] },
-  Denials: { of: review('$.verdict = "deny"'), by: ['Phase', 'Cluster'] },
   // Denied because nobody could tell: a registry, a key service or a cluster did not answer, or not in time.
-  Inconclusive: { of: review('$.cause = "inconclusive"') },
-  Duration: { of: review('$.ms = *'), value: '$.ms', unit: 'Milliseconds' },
-  SealsOpened: { of: review('$.seal = "open"') },
-  SealsAbsent: { of: review('$.seal = "absent"') },
-  SealsRefused: { of: review('$.seal = "refused*"') },
-  RegistryCalls: { of: review('$.calls.registry = *'), value: '$.calls.registry' },
-  KmsCalls: { of: review('$.calls.kms = *'), value: '$.calls.kms' },
-  RefusedCallers: { of: '$.event = "refused"' },
-  // What the config names and nobody has set, and faults that no review is told of.
-  Faults: { of: '($.event = "start") || ($.event = "fault")', by: [] },
+  Inconclusive: '($.event = "decision") && ($.cause = "inconclusive")',
+  SealsAbsent: '($.event = "decision") && ($.seal = "absent")',
+  SealsRefused: '($.event = "decision") && ($.seal = "refused*")',
+  RefusedCallers: '$.event = "refused"',
+  // What the config names and nobody has set, and faults that no review is told of. They have no phase.
+  Faults: '($.event = "start") || ($.event = "fault")',
 }
-
-/** The pattern for reviews of which this is true as well: events, which share members with them, have lines of their own. */
-function review(condition) {
-  const isReview = '$.event = "decision"'
-  return condition === undefined ? isReview : `(${isReview}) && (${condition})`
-}
-
-const FIELDS = { Phase: '$.phase', Cluster: '$.cluster' }
 
 function filters(name) {
   return Object.fromEntries(
-    Object.entries(METRICS).map(([metric, { of, value = '1', unit = 'Count', by = ['Phase'] }]) => [
+    Object.entries(METRICS).map(([metric, condition]) => [
       `${name}${metric}Filter`,
       {
         Type: 'AWS::Logs::MetricFilter',
         Properties: {
           LogGroupName: { Ref: `${name}LogGroup` },
-          FilterPattern: `{ ${of} }`,
+          FilterPattern: `{ ${condition} }`,
           MetricTransformations: [
             {
               MetricNamespace: NAMESPACE,
               MetricName: metric,
-              MetricValue: value,
-              Unit: unit,
-              ...(by.length > 0 && {
-                Dimensions: by.map((field) => ({ Key: field, Value: FIELDS[field] })),
-              }),
+              MetricValue: '1',
+              Unit: 'Count',
+              ...(metric !== 'Faults' && { Dimensions: [{ Key: 'Phase', Value: '$.phase' }] }),
             },
           ],
         },

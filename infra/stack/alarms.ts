@@ -8,7 +8,7 @@ import type { Key } from 'aws-cdk-lib/aws-kms'
 import { Topic } from 'aws-cdk-lib/aws-sns'
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
 import { Construct } from 'constructs'
-import { measured, PHASES } from './metrics.ts'
+import { counted, PHASES } from './metrics.ts'
 
 export interface AlarmsProps {
   stage: string
@@ -48,14 +48,14 @@ export class Alarms extends Construct {
     for (const phase of PHASES) {
       this.#alarm(`RefusedCallers-${phase}`, {
         description: `Callers of ${phase} are not let in: a cluster with an old token or certificate, or somebody who tries. Its requests fail.`,
-        metric: measured(stage, 'RefusedCallers', { phase, period: Duration.minutes(5) }),
+        metric: counted(stage, 'RefusedCallers', { phase, period: Duration.minutes(5) }),
         threshold: REFUSED_CALLERS,
       })
     }
     this.#alarm('RefusedSeals', {
       description:
         'Seals do not open: somebody writes or replays them, or the functions have different sealing keys. Nothing is admitted by one.',
-      metric: measured(stage, 'SealsRefused', { phase: 'validate', period: Duration.minutes(5) }),
+      metric: counted(stage, 'SealsRefused', { phase: 'validate', period: Duration.minutes(5) }),
       threshold: REFUSED_SEALS,
     })
     if (certificateArn !== undefined) {

@@ -1,38 +1,49 @@
 import type { Duration } from 'aws-cdk-lib'
-import { Metric } from 'aws-cdk-lib/aws-cloudwatch'
+import { MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch'
 
 export const PHASES = ['mutate', 'validate'] as const
 export type Phase = (typeof PHASES)[number]
 
-/** What `infra/serverless/alarms.cjs` counts in the log of the functions, by phase. */
-export type MetricName =
-  | 'Inconclusive'
-  | 'Duration'
-  | 'SealsOpened'
-  | 'SealsAbsent'
-  | 'SealsRefused'
-  | 'RegistryCalls'
-  | 'KmsCalls'
-  | 'RefusedCallers'
+/** What `infra/serverless/alarms.cjs` counts in the log of the functions, by stage and phase. */
+export type Counted = 'Inconclusive' | 'SealsAbsent' | 'SealsRefused' | 'RefusedCallers'
 
-/** One of these metrics; the sum of it unless another statistic is wanted. */
-export function measured(
+/** What every decision's line carries (`functions/metrics.ts`), by cluster, phase and verdict. */
+export type Embedded = 'reviews' | 'ms' | 'registryCalls' | 'kmsCalls' | 'sealUsed' | 'faults'
+
+/** The sum of what is counted. */
+export function counted(
   stage: string,
-  metricName: MetricName,
-  options: { phase: Phase; period: Duration; statistic?: string; label?: string },
+  metricName: Counted,
+  { phase, period, label }: { phase: Phase; period: Duration; label?: string },
 ): Metric {
-  const { phase, period, statistic = 'Sum', label } = options
   return new Metric({
-    namespace: namespaceOf(stage),
+    namespace: `Countersign/${stage}`,
     metricName,
     dimensionsMap: { Phase: phase },
     period,
-    statistic,
+    statistic: 'Sum',
     ...(label !== undefined && { label }),
   })
 }
 
-/** The namespace of a stage's metrics. */
-export function namespaceOf(stage: string): string {
-  return `Countersign/${stage}`
+/** One line for every combination of cluster, phase and verdict there is, or of those with these dimensions. */
+export function embedded(
+  metricName: Embedded,
+  { period, statistic = 'Sum', of = {} }: EmbeddedOptions,
+): MathExpression {
+  const conditions = Object.entries({ MetricName: metricName, ...of })
+  const terms = conditions.map(([name, value]) => `${name}="${value}"`)
+  const search = `{Countersign,cluster,phase,verdict} ${terms.join(' ')}`
+  return new MathExpression({
+    expression: `SEARCH('${search}', '${statistic}', ${period.toSeconds()})`,
+    label: '',
+    period,
+    usingMetrics: {},
+  })
+}
+
+interface EmbeddedOptions {
+  period: Duration
+  statistic?: string
+  of?: { phase?: Phase; verdict?: 'allow' | 'deny' }
 }
