@@ -139,7 +139,11 @@ const NAMESPACED: Readonly<Record<string, readonly string[]>> = {
   batch: ['jobs', 'cronjobs'],
 }
 
-function isKnownNamespaced({ apiGroups, resources }: ResourceRule): boolean {
+/** True for a rule about nothing but resources that are known to be in namespaces. */
+export function isKnownNamespaced({
+  apiGroups,
+  resources,
+}: Pick<ResourceRule, 'apiGroups' | 'resources'>): boolean {
   return apiGroups.every((group) => {
     const known = Object.hasOwn(NAMESPACED, group) ? (NAMESPACED[group] ?? []) : []
     return resources.every((entry) => known.includes(entry.split('/')[0] ?? ''))

@@ -1,4 +1,5 @@
-import type { CompiledPolicy } from '../policy/types.ts'
+import { isKnownNamespaced } from '../policy/impossible.ts'
+import type { CompiledPolicy, ResourceRule } from '../policy/types.ts'
 import type { WebhookRule } from './types.ts'
 
 /**
@@ -7,19 +8,32 @@ import type { WebhookRule } from './types.ts'
  * in a webhook: the function looks at both.
  */
 export function webhookRules(policies: readonly CompiledPolicy[]): WebhookRule[] {
-  const rules = policies.flatMap(({ matchConstraints }) =>
-    matchConstraints.resourceRules.map(
-      ({ apiGroups, apiVersions, operations, resources, scope = '*' }): WebhookRule => ({
-        apiGroups: sorted(apiGroups),
-        apiVersions: sorted(apiVersions),
-        operations: sorted(operations),
-        resources: sorted(resources),
-        scope,
+  const rules = policies.flatMap((policy) =>
+    policy.matchConstraints.resourceRules.map(
+      (rule): WebhookRule => ({
+        apiGroups: sorted(rule.apiGroups),
+        apiVersions: sorted(rule.apiVersions),
+        operations: sorted(rule.operations),
+        resources: sorted(rule.resources),
+        scope: scopeOf(policy, rule),
       }),
     ),
   )
   const byText = new Map(rules.map((rule) => [JSON.stringify(rule), rule]))
   return [...byText.values()].sort(compareRules)
+}
+
+/**
+ * No selector of namespaces keeps out what is in none: with `*` as scope, a policy of one namespace that is about all resources would have
+ * nodes wait for its webhook. Namespaces are in none either, and stay with who names them.
+ */
+function scopeOf(
+  { namespace }: CompiledPolicy,
+  { scope = '*', ...rule }: ResourceRule,
+): WebhookRule['scope'] {
+  const isBound = namespace !== undefined && scope === '*'
+  const mayBeOutside = !isKnownNamespaced(rule) && !rule.resources.includes('namespaces')
+  return isBound && mayBeOutside ? 'Namespaced' : scope
 }
 
 function sorted(items: readonly string[]): string[] {

@@ -268,6 +268,60 @@ describe('generateWebhooks', () => {
     },
   )
 
+  describe('the worked examples', () => {
+    const PODS = {
+      apiGroups: [''],
+      apiVersions: ['v1'],
+      operations: ['CREATE'],
+      resources: ['pods'],
+    }
+    const spec = { matchConstraints: { resourceRules: [PODS] } }
+    const timeout = { ...spec, webhookConfiguration: { timeoutSeconds: 20 } }
+
+    test('a timeout is on both', async () => {
+      const { mutating, validating } = await generated([{ spec: timeout }], {
+        baseName: 'kyverno.svc',
+      })
+      expect([mutating[0]?.timeoutSeconds, validating[0]?.timeoutSeconds]).toEqual([20, 20])
+      expect(mutating[0]?.name).toBe('ivpol.mutate.kyverno.svc-fail-finegrained-p')
+    })
+
+    test('basic stands before fine-grained', async () => {
+      const documents = [
+        { name: 'fine', spec: timeout },
+        { name: 'basic', spec },
+      ]
+      const { validating } = await generated(documents, { baseName: 'kyverno.svc' })
+      expect(validating.map(({ name }) => name)).toEqual([
+        'ivpol.validate.kyverno.svc-fail',
+        'ivpol.validate.kyverno.svc-fail-finegrained-fine',
+      ])
+    })
+
+    test('subresources beside Pods are one rule, as they are listed', async () => {
+      const resources = ['pods', 'pods/ephemeralcontainers']
+      const rule = { ...PODS, operations: ['CREATE', 'UPDATE'], resources }
+      const { validating } = await generated([
+        { spec: { matchConstraints: { resourceRules: [rule] } } },
+      ])
+      expect(validating[0]?.rules).toEqual([{ ...rule, scope: '*' }])
+    })
+  })
+
+  test.each([
+    { name: 'everything', rule: { apiGroups: ['*'], resources: ['*'] }, scope: 'Namespaced' },
+    { name: 'what is in no namespace', rule: { resources: ['nodes'] }, scope: 'Namespaced' },
+    { name: 'namespaces', rule: { resources: ['namespaces'] }, scope: '*' },
+    { name: 'Pods', rule: {}, scope: '*' },
+  ])(
+    'a namespaced policy about $name has nothing outside of namespaces wait for it: $scope',
+    async ({ rule, scope }) => {
+      const spec = { matchConstraints: { resourceRules: [{ ...POD_RULE, ...rule }] } }
+      const { validating } = await generated([{ spec }, { name: 'q', namespace: 'team-a', spec }])
+      expect(validating.map(({ rules }) => rules[0]?.scope)).toEqual(['*', scope])
+    },
+  )
+
   const constraint = (changes: object, rule: object = {}) => ({
     resourceRules: [{ ...POD_RULE, ...rule }],
     ...changes,
