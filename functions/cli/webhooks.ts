@@ -154,8 +154,8 @@ function aloud(
 
 const HELP = `
 The config has only hashes of tokens, and the URLs of webhooks hold a token: give the one of this
-cluster, or a placeholder for whoever deploys. Policies are those of the cluster; what the API server
-would refuse is not printed, and every fault is told at once.
+cluster, or a placeholder for whoever deploys. Policies are those of the cluster. What the API
+server would refuse is not printed, and every fault is told at once.
 
 What is never asked about: kube-system, kube-node-lease, and namespaces with the label
 countersign.dev/break-glass, so that a cluster can start and be mended while the functions are down.
