@@ -4,12 +4,18 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { createApp } from '#functions/app.ts'
+import { readDeployment } from '#functions/cli/deployment.ts'
 import type { Io } from '#functions/cli/io.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
+import { admitted } from '#shared/admission/response.ts'
 import { loadRegex } from '#shared/cel/regex.ts'
+import type { ImagePolicyEngine } from '#shared/engine/types.ts'
 import type { WebhookConfiguration } from '#shared/webhook/types.ts'
 import { validateWebhookConfiguration } from '#shared/webhook/validate.ts'
 import { policyDocument } from '#test/shared/webhook/policies.ts'
+import { review } from '../../contract/review.ts'
 import { countersign } from './harness.ts'
 
 const TOKEN = 'abcdefghijklmnopqrstuvwxyz234567'
@@ -163,6 +169,47 @@ describe('countersign webhooks', () => {
     expect(validating.webhooks.map(({ name }: { name: string }) => name)).toEqual([
       'ivpol.validate.kyverno.svc-fail',
       'nivpol.validate.kyverno.svc-fail',
+    ])
+  })
+
+  test('every URL that is printed is one that the functions answer, about those policies', async () => {
+    const { deployment } = await readDeployment(config)
+    const called: string[] = []
+    const flow: ImagePolicyEngine['mutate'] = async (_, { cluster, scope, policies }) => {
+      called.push([cluster, scope, ...policies].join(' '))
+      return admitted()
+    }
+    const app = createApp({
+      deployment,
+      engine: { mutate: flow, validate: flow },
+      hash: nodeHash,
+      maxBodyBytes: 100_000,
+      now: () => 0,
+      log: () => undefined,
+    })
+    for (const cluster of ['prod-eu', 'edge']) {
+      const { out: text } = await webhooks(['--cluster', cluster, '--token-placeholder', TOKEN])
+      for (const configuration of documents(text) as WebhookConfiguration[]) {
+        for (const { clientConfig } of configuration.webhooks) {
+          const path = new URL(clientConfig.url ?? '').pathname.replace('/base', '')
+          const response = await app.request(path, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', authorization: 'Bearer bearer' },
+            body: JSON.stringify(review()),
+          })
+          const read = await response.text()
+          expect(response.status).toBe(cluster === 'edge' ? 404 : 200)
+          if (cluster === 'edge') continue
+          expect(JSON.parse(read).response.warnings ?? []).toEqual([])
+        }
+      }
+    }
+    // The other cluster asks for a client certificate, which a test of a door has none of.
+    expect(called).toEqual([
+      'prod-eu ivpol signed',
+      'prod-eu nivpol signed',
+      'prod-eu ivpol signed',
+      'prod-eu nivpol signed',
     ])
   })
 
