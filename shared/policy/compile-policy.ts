@@ -9,7 +9,7 @@ import { requestEnvironment } from './environment.ts'
 import { expressionsOf } from './expressions.ts'
 import { addImpossible } from './impossible.ts'
 import { type AttestorContext, attestorsOf, policyHash } from './materials.ts'
-import { addAutogenNotes, addNote, addNotes } from './notes.ts'
+import { addAutogenNotes, addNote, addNotes, addWholeObjectNotes } from './notes.ts'
 import type { LoadOptions } from './options.ts'
 import { signaturePredicates } from './predicates.ts'
 import { addRevocationNotes, notaryRevocation } from './revocation.ts'
@@ -62,6 +62,13 @@ export async function compilePolicy(
   const variants = isJsonMode(value) ? [] : variantsOf(own(value, 'spec'))
   addNotes(spec, variants.length > 0, specPath, notes)
   addAutogenNotes(spec, variants.length > 0, specPath, notes)
+  if (variants.length > 0) {
+    const written = expressionsOf(own(value, 'spec'), specPath).flatMap(({ path: at }) => {
+      const expression = compiled.get(formatPath(at))
+      return expression === undefined ? [] : [[at, expression] as const]
+    })
+    addWholeObjectNotes(written, notes)
+  }
   addAttestorNotes(spec, specPath, compiled, notes)
   if (shared.revocation === 'skip') addRevocationNotes(spec, specPath, notes)
   const policies = [policy]

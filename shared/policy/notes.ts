@@ -1,3 +1,6 @@
+import type { Node } from '../cel/ast.ts'
+import { walk } from '../cel/tree.ts'
+import type { CheckedExpression } from '../cel/types.ts'
 import { POD_CONTROLLERS } from './autogen.ts'
 import type { PolicySpec } from './schema.ts'
 import type { Faults, Path } from './shape.ts'
@@ -57,6 +60,57 @@ export function addAutogenNotes(
     at,
     'nothing is generated for controllers: that takes a single resource rule, about pods of v1 alone, without names, excluded rules or an object selector',
   )
+}
+
+/** Adds what variants for Pod controllers take from the controller, because it is not written as a field of the object. */
+export function addWholeObjectNotes(
+  expressions: Iterable<readonly [Path, CheckedExpression]>,
+  notes: Faults,
+): void {
+  for (const [path, { ast }] of expressions) {
+    const [first] = wholeObjects(ast)
+    if (first === undefined) continue
+    const message = `${first} is used as a whole: for Pod controllers that is the controller and not its Pod, so what is taken from it is not what this says of Pods`
+    addNote(notes, path, message)
+  }
+}
+
+/** Objects of the request of which no field is selected and which are not just compared with null. */
+function wholeObjects(ast: Node): string[] {
+  const found: string[] = []
+  walk(ast, (node, ancestors) => {
+    const name = objectNamed(node)
+    if (name === undefined || isLoopVariable(name, ancestors)) return
+    const parent = ancestors.at(-1)
+    if (parent?.k === 'select' || isSelectionFrom(parent, node) || isNullTest(parent)) return
+    found.push(name)
+  })
+  return found
+}
+
+function objectNamed(node: Node): string | undefined {
+  if (node.k === 'ident') return OBJECTS.has(node.name) ? node.name : undefined
+  if (node.k !== 'select' || node.operand.k !== 'ident') return undefined
+  return node.operand.name === 'request' && OBJECTS.has(node.field)
+    ? `request.${node.field}`
+    : undefined
+}
+
+const OBJECTS: ReadonlySet<string> = new Set(['object', 'oldObject'])
+
+function isLoopVariable(name: string, ancestors: readonly Node[]): boolean {
+  return ancestors.some((each) => each.k === 'fold' && [each.iterVar, each.iterVar2].includes(name))
+}
+
+const SELECTIONS: ReadonlySet<string> = new Set(['_[_]', '_[?_]', '_?._'])
+
+function isSelectionFrom(parent: Node | undefined, node: Node): boolean {
+  return parent?.k === 'call' && SELECTIONS.has(parent.fn) && parent.args[0] === node
+}
+
+function isNullTest(parent: Node | undefined): boolean {
+  if (parent?.k !== 'call' || (parent.fn !== '_==_' && parent.fn !== '_!=_')) return false
+  return parent.args.some((arg) => arg.k === 'const' && 'null' in arg.value)
 }
 
 function isEnforced({ validationActions }: PolicySpec): boolean {

@@ -9,6 +9,32 @@ const podPolicy = (spec: object = {}) =>
 const controllers = (...list: string[]) => ({ autogen: { podControllers: { controllers: list } } })
 
 describe('a policy about Pods stands for their controllers as well', () => {
+  test.each([
+    { expression: '(object != null ? object : oldObject).spec.x == 1', told: 'object' },
+    { expression: 'dyn(oldObject).spec.x == 1', told: 'oldObject' },
+    { expression: '[object].all(o, o.spec.x == 1)', told: 'object' },
+    { expression: 'request.object == request.oldObject', told: 'request.object' },
+    { expression: 'object == oldObject', told: 'object' },
+    { expression: 'object != null && null != oldObject && object.spec.x == 1', told: undefined },
+    { expression: '[object.spec].all(object, object == 1)', told: undefined },
+    { expression: "object['spec'].x == 1 && request.object.spec.x == 1", told: undefined },
+    { expression: 'request.object != null && has(request.object.spec)', told: undefined },
+    { expression: 'request.operation == "CREATE"', told: undefined },
+  ])('$expression: what is not rewritten for them is noted', async ({ expression, told }) => {
+    const { warnings, faults } = await load([podPolicy({ validations: [{ expression }] })])
+    expect(said(faults)).toEqual([])
+    const notes = said(warnings).filter(({ path }) => path === 'spec.validations[0].expression')
+    expect(notes.map(({ message }) => message)).toEqual(
+      told === undefined
+        ? []
+        : [
+            `${told} is used as a whole: for Pod controllers that is the controller and not its Pod, so what is taken from it is not what this says of Pods`,
+          ],
+    )
+    const alone = [podPolicy({ validations: [{ expression }], ...controllers() })]
+    expect(said((await load(alone)).warnings)).not.toContainEqual(notes[0])
+  })
+
   test('as policies of the same key, each with its own rules, expressions and hash', async () => {
     const { policies, faults } = await load([
       podPolicy({
