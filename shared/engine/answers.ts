@@ -12,9 +12,10 @@ import type {
   Verification,
   Verifier,
 } from '../signature/types.ts'
-import type { Asked, CallLedger, Question, Settled, TaggedImage } from './calls.ts'
+import type { Asked, CallLedger, Question, Settled } from './calls.ts'
 import type { InquiryOptions, Live } from './inquiry.ts'
 import { readPayload } from './payload.ts'
+import type { TaggedImage } from './rare-calls.ts'
 
 /**
  * Finds out what the ledger's programs asked for: one registry session for the request, every question at once (the session
@@ -60,13 +61,13 @@ export class Answers {
       questions.map(async (question) => {
         switch (question.kind) {
           case 'data':
-            return ledger.settleData(question, await this.#data(question))
+            return ledger.rare?.settleData(question, await this.#data(question))
           case 'payload':
-            return ledger.settlePayload(question, await this.#payload(question))
+            return ledger.rare?.settlePayload(question, await this.#payload(question))
           case 'context':
-            return ledger.settleContext(question, await this.#answer(question))
+            return ledger.rare?.settleContext(question, await this.#answer(question))
           case 'tag':
-            return ledger.settleTag(question, await this.#tag(question))
+            return ledger.rare?.settleTag(question, await this.#tag(question))
           case 'material': {
             const { hashOfTexts } = await import('./unresolved.ts')
             return ledger.settleMaterial(question.texts, await hashOfTexts(question.texts))

@@ -5,14 +5,8 @@ import { type EvaluationResult, evaluate, matchConditions } from '../policy/eval
 import type { Exemption, PartialExemption } from '../policy/exemption.ts'
 import type { PreparedPolicy } from '../policy/prepare.ts'
 import type { Subject } from '../policy/subject.ts'
-import {
-  type CallLedger,
-  type Learned,
-  newPass,
-  type Pass,
-  type Settled,
-  uncovered,
-} from './calls.ts'
+import { uncovered } from './call-parts.ts'
+import { type CallLedger, type Learned, newPass, type Pass, type Settled } from './calls.ts'
 import { describe, type Inconclusive } from './inconclusive.ts'
 import type { Inquiry } from './inquiry.ts'
 
@@ -112,7 +106,9 @@ export async function evaluateAll(
       if (found !== undefined) findings.set(prepared, found)
     }
     if (findings.size === policies.length || round === MAX_SETTLE_ROUNDS) break
-    await inquiry.settle(ledger.takePending(), ledger)
+    // What a call waits for may be its own code: that is no round.
+    if (await ledger.loadRare()) round--
+    else await inquiry.settle(ledger.takePending(), ledger)
   }
   return policies.map((prepared) => {
     const found = findings.get(prepared)

@@ -118,7 +118,7 @@ function provenBy(findings: readonly Finding[], ledger: CallLedger, others: Outc
     if (status !== 'error') facts.addPolicy(policyKey(policy), policy.hash)
     for (const image of exempted.keys()) {
       const digest = pinnedDigest(image)
-      const known = ledger.tag({ policy, image })
+      const known = ledger.rare?.tag({ policy, image })
       if (digest === undefined || known === undefined) continue
       isBorrowed ||= known === 'sealed'
       facts.add({ ...factAbout(policy, image, digest), attestor: '', function: TAG_CALL })

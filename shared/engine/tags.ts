@@ -1,7 +1,7 @@
 import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { pinnedDigest } from '../image/pin.ts'
-import type { TaggedImage } from './calls.ts'
 import type { Inquiry } from './inquiry.ts'
+import type { TaggedImage } from './rare-calls.ts'
 
 /**
  * Whether the tag of a pinned image (`latest` where it has none) means its digest now, by the registry and with the logins of the policy.
