@@ -52,8 +52,11 @@ export interface Companion {
  * ValidatingAdmissionPolicies that say what can be known about our two annotations inside an API server. It evaluates them after all
  * mutating webhooks, so that they see what the mutate phase wrote, and have no key to tell it from what a user wrote:
  * - where the mutate phase is called, it replaces or removes both annotations, and there is nothing to forbid;
- * - where it is not called for updates, whatever an update changes in them was written by somebody else: it is denied. They may be removed, and
- *   may be written by the controllers of the cluster, which copy the annotations of a Deployment to its ReplicaSets;
+ * - where it is called for some updates only, as match conditions say, both are still replaced before they count, and nothing here could tell
+ *   who wrote them: pinning an image may turn an update that it was called for into one that the conditions leave out;
+ * - where it is never called for updates, whatever an update changes in them was written by somebody else: it is denied. They may be removed, and
+ *   may be written by the controllers of the cluster, which copy the annotations of a Deployment to its ReplicaSets, and by rollbacks, which
+ *   copy them back;
  * - where it may fail open, an object without outcomes is one that it did not look at, or that no policy is about: a warning and an audit
  *   annotation. Outcomes that a user wrote then look like ours here; the validate phase opens the seal and takes no other word.
  * A validating webhook that fails open is called after these policies: the API server's own `failed-open.` audit annotation tells of it.
@@ -70,7 +73,12 @@ export async function companionPolicies(
   const notes: WebhookNote[] = []
   const path = 'companion policies'
   if (updates.length === 0) {
-    const message = `nothing has to keep users from writing ${SEAL_ANNOTATION} and ${OUTCOMES_ANNOTATION}: the mutate phase is called for every update that its policies are about, and replaces both`
+    const message = `nothing has to keep users from writing ${SEAL_ANNOTATION} and ${OUTCOMES_ANNOTATION}: the mutate phase is called for updates of all that its policies are about, and replaces both`
+    notes.push({ path, message })
+  }
+  if (mutating.webhooks.some(mayLeaveOutUpdates)) {
+    const message =
+      'updates that match conditions or object selectors leave out can write both annotations, and no policy can tell who did: what they say never counts unless the seal opens'
     notes.push({ path, message })
   }
   if (ignoring.length === 0) {
@@ -96,6 +104,12 @@ function notUpdated(webhooks: readonly Webhook[]): WebhookRule[] {
   })
   const byText = new Map(found.map((rule) => [JSON.stringify(rule), rule]))
   return [...byText].sort(([a], [b]) => compareTexts(a, b)).map(([, rule]) => rule)
+}
+
+/** Whoever makes an object can have an update of it pass by. */
+function mayLeaveOutUpdates({ rules, matchConditions, objectSelector }: Webhook): boolean {
+  const isPartial = matchConditions !== undefined || Object.keys(objectSelector).length > 0
+  return isPartial && rules.some(hasUpdate)
 }
 
 function hasUpdate({ operations }: WebhookRule): boolean {
@@ -133,6 +147,13 @@ const NOT_BY_CONTROLLERS: WebhookCondition = {
     "!request.userInfo.?groups.orValue([]).exists(group, group in ['system:nodes', 'system:serviceaccounts:kube-system'])",
 }
 
+/** `kubectl rollout undo` gives a Deployment the annotations of the ReplicaSet it goes back to, together with its template. */
+const NO_ROLLBACK: WebhookCondition = {
+  name: 'no-rollback',
+  expression:
+    "request.kind.kind != 'Deployment' || object.spec.template == oldObject.spec.template",
+}
+
 function writing(
   rules: WebhookRule[],
   options: WebhookOptions,
@@ -148,7 +169,7 @@ function writing(
         objectSelector: {},
         resourceRules: rules,
       },
-      matchConditions: [NOT_BY_CONTROLLERS],
+      matchConditions: [NOT_BY_CONTROLLERS, NO_ROLLBACK],
       expression: UNCHANGED,
       message: `${SEAL_ANNOTATION} and ${OUTCOMES_ANNOTATION} are written by image verification alone; they may be removed`,
     },

@@ -46,7 +46,7 @@ function webhookText(webhook: Webhook): string {
     failurePolicy,
     `${timeoutSeconds} s`,
     matchPolicy,
-    ...(matchConditions.length > 0 ? [`${matchConditions.length} conditions`] : []),
+    ...(matchConditions.length > 0 ? [counted(matchConditions.length)] : []),
   ]
   return `  ${name}  ${facts.join(', ')}\n    calls ${policiesText(webhook)}\n    about ${about}\n`
 }
@@ -55,4 +55,8 @@ function webhookText(webhook: Webhook): string {
 function policiesText({ clientConfig }: Webhook): string {
   const called = clientConfig.url ?? clientConfig.service?.path ?? ''
   return /\/n?ivpol\/(?:mutate|validate)\/.*$/.exec(called)?.[0] ?? ''
+}
+
+function counted(conditions: number): string {
+  return conditions === 1 ? '1 condition' : `${conditions} conditions`
 }

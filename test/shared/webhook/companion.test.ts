@@ -47,12 +47,13 @@ interface Request {
   oldObject?: object
   username?: string
   groups?: string[]
+  kind?: string
 }
 
 /** Whether the API server would find the object right: conditions first, then validations. */
 async function allows(
   { spec }: CompanionPolicy,
-  { object, oldObject, username, groups }: Request,
+  { object, oldObject, username, groups, kind }: Request,
 ): Promise<boolean | 'skipped'> {
   const regex = await loadRegex()
   const run = (source: string): unknown => {
@@ -67,7 +68,10 @@ async function allows(
     const outcome = planned.program.evaluate({
       object: object ?? null,
       oldObject: oldObject ?? null,
-      request: { userInfo: { username: username ?? 'jane', ...(groups && { groups }) } },
+      request: {
+        kind: { group: '', version: 'v1', kind: kind ?? 'Pod' },
+        userInfo: { username: username ?? 'jane', ...(groups && { groups }) },
+      },
     })
     if (outcome.kind === 'error') throw new TypeError(outcome.message)
     return outcome.value
@@ -150,6 +154,49 @@ describe('a policy that keeps users from writing our annotations', () => {
     expect(await allows(policy, request)).toBe(allowed)
   })
 
+  test.each([
+    {
+      name: 'a rollback gives a Deployment the annotations of a ReplicaSet',
+      image: 'b',
+      allowed: 'skipped',
+    },
+    {
+      name: 'an update of a Deployment that leaves its template alone is no rollback',
+      image: 'a',
+      allowed: false,
+    },
+  ])('$name', async ({ image, allowed }) => {
+    const policy = await policyNamed(documents, 'annotations.countersign.dev')
+    const deployment = (name: string, annotations?: Record<string, string>) => ({
+      ...pod(annotations),
+      spec: { template: { spec: { containers: [{ image: name }] } } },
+    })
+    const request = {
+      kind: 'Deployment',
+      object: deployment(image, BOTH),
+      oldObject: deployment('a'),
+    }
+    expect(await allows(policy, request)).toBe(allowed)
+  })
+
+  test('updates that conditions leave out are said aloud, since nothing can tell who wrote then', async () => {
+    const { objects, notes } = await companion([
+      {
+        spec: {
+          matchConditions: [
+            { name: 'new', expression: 'oldObject == null || object.spec != oldObject.spec' },
+          ],
+        },
+      },
+    ])
+    expect(objects).toEqual([])
+    expect(notes.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(
+        /^updates that match conditions or object selectors leave out can write/,
+      ),
+    )
+  })
+
   test('it is about updates that the mutate phase is not called for, outside of the same namespaces, and denies', async () => {
     const { objects } = await companion(documents)
     const [policy, binding] = objects
@@ -189,7 +236,7 @@ describe('a policy that keeps users from writing our annotations', () => {
       const { objects, notes } = await companion(row.documents)
       expect(objects).toEqual([])
       expect(notes.map(({ message }) => message)).toEqual([
-        expect.stringMatching(/the mutate phase is called for every update/),
+        expect.stringMatching(/the mutate phase is called for updates of all/),
         expect.stringMatching(/no mutating webhook fails open/),
       ])
     },
