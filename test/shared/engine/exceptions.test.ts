@@ -288,6 +288,21 @@ describe('an exception for images', () => {
     expect(validated.allowed).toBe(true)
   })
 
+  test('what a seal says of a tag is never sealed for longer', async () => {
+    const text = [policyText(world.keys), exceptionText({ images: ['*/tools/*:1.0'] })]
+    const engine = await world.engine(text)
+    const once = (await admit(engine, podWith([excused.tagged]))).final
+    world.clock.now += 30_000
+    const more = await world.push('tools/more', [])
+    const images = [excused.pinned, more.pinned]
+    const grown = { ...once, spec: podWith(images).spec as JsonObject }
+    const mutated = await (await world.engine(text)).mutate(requestFor(grown), callFor())
+    world.clock.now = START + 121_000
+    const final = patched(grown, mutated)
+    const validated = await (await world.engine(text)).validate(requestFor(final), callFor())
+    expect(validated.record.seal).toMatch(/^refused: .*expired/)
+  })
+
   test('a tag that moved on takes its exception along, except from what was sealed before', async () => {
     const before = await world.push('tools/moving', [])
     const files = texts([before.tagged])
