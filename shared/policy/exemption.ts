@@ -42,12 +42,7 @@ export interface Exceptions {
 /** An exception whose expressions are planned. */
 interface Prepared extends CompiledException {
   conditions: readonly { name: string; program: Program }[]
-  globs: readonly Pattern[]
-}
-
-/** A pattern of images, and how it is written. */
-interface Pattern extends Glob {
-  text: string
+  globs: readonly Glob[]
 }
 
 /**
@@ -65,10 +60,7 @@ export function prepareExceptions(
         name,
         program: plan(expression),
       })),
-      globs: (exception.images ?? []).map((text) => {
-        const glob = compileGlob(text)
-        return { text, matches: (image) => glob.matches(image) }
-      }),
+      globs: (exception.images ?? []).map(compileGlob),
     }),
   )
   return {
@@ -174,13 +166,13 @@ function exceptionOf(image: string, applying: readonly Prepared[], host: Host): 
   const texts = textsOf(image)
   // What is no reference is nobody's image.
   if (texts === undefined) return { status: 'known', by: undefined }
-  const find = (isExempt: (glob: Pattern) => boolean) =>
+  const find = (isExempt: (glob: Glob) => boolean) =>
     applying.find(({ globs }) => globs.some(isExempt))?.name
   const direct = find(
     (glob) =>
       texts.direct.some((text) => glob.matches(text)) ||
       texts.pinned.some((text) => spellsPin(glob, text)) ||
-      texts.both.some((text) => spellsPin(glob, text) && glob.text.includes(digestIn(text))),
+      texts.both.some((text) => spellsPin(glob, text) && glob.pattern.includes(digestIn(text))),
   )
   if (direct !== undefined || !texts.isPinned) return { status: 'known', by: direct }
   const tagged = find(
@@ -200,7 +192,7 @@ function exceptionOf(image: string, applying: readonly Prepared[], host: Host): 
   }
 }
 
-function spellsPin(glob: Pattern, text: string): boolean {
+function spellsPin(glob: Glob, text: string): boolean {
   return glob.matches(text) && !glob.matches(text.replace('@', NO_PATTERN))
 }
 
