@@ -3,6 +3,7 @@ import { buildCommand } from './build.ts'
 import { celCommand } from './cel.ts'
 import { demoCommand } from './demo.ts'
 import { devCommand } from './dev.ts'
+import { doctorCommand } from './doctor.ts'
 import type { Cli, ExitCode, Io } from './io.ts'
 import { lintCommand } from './lint.ts'
 import { printError } from './output.ts'
@@ -27,6 +28,7 @@ const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   celCommand,
   verifyBundleCommand,
   reportCommand,
+  doctorCommand,
   tokensCommand,
   trustCommand,
 ]

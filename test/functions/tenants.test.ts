@@ -171,7 +171,7 @@ describe('client certificates', () => {
   test.each([
     { name: 'verified and not revoked', changes: {}, counts: true },
     { name: 'revoked', changes: { certRevoked: '1' }, counts: false },
-    { name: 'of unknown revocation', changes: { certRevoked: undefined }, counts: false },
+    { name: 'of unknown revocation', changes: { certRevoked: '' }, counts: false },
     {
       name: 'of another authority',
       changes: { certVerified: 'FAILED:self signed' },

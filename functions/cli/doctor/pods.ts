@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+
+/** An AdmissionReview as an API server sends it for a dry run of this object. */
+export function dryRunReview(object: Readonly<Record<string, unknown>>): {
+  uid: string
+  body: string
+} {
+  const uid = randomUUID()
+  const kind = { group: '', version: 'v1', kind: 'Pod' }
+  const resource = { group: '', version: 'v1', resource: 'pods' }
+  const body = {
+    kind: 'AdmissionReview',
+    apiVersion: 'admission.k8s.io/v1',
+    request: {
+      uid,
+      kind,
+      resource,
+      requestKind: kind,
+      requestResource: resource,
+      name: 'countersign-doctor',
+      namespace: 'default',
+      operation: 'CREATE',
+      userInfo: { username: 'countersign-doctor', groups: ['system:authenticated'] },
+      object,
+      oldObject: null,
+      dryRun: true,
+      options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', dryRun: ['All'] },
+    },
+  }
+  return { uid, body: JSON.stringify(body) }
+}
+
+/** A Pod with this image. Where annotations are given they are its own. */
+export function doctorPod(
+  image: string,
+  annotations?: Readonly<Record<string, string>>,
+): Record<string, unknown> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'countersign-doctor',
+      namespace: 'default',
+      ...(annotations && { annotations }),
+    },
+    spec: { containers: [{ name: 'doctor', image }] },
+  }
+}

@@ -1,0 +1,57 @@
+import type { ClusterConfig } from '#functions/config.ts'
+
+/** `skip`: could not be looked at, because of something that is named in `found`. */
+export type CheckStatus = 'ok' | 'warn' | 'fail' | 'skip'
+
+/** What was looked at, what was found, and how to mend it. No token is in any of it. */
+export interface Check {
+  check: string
+  status: CheckStatus
+  found: string
+  fix?: string
+}
+
+/** A client certificate for a door with mutual TLS, PEM. */
+export interface ClientIdentity {
+  cert: string
+  key: string
+}
+
+/** Whom to ask, and as whom. */
+export interface Patient {
+  cluster: ClusterConfig
+  /** The URL of the config, without what follows. */
+  endpoint: string
+  token: string
+  bearer?: string
+  client?: ClientIdentity
+  /** PEM certificates to trust in place of public authorities. */
+  ca?: string
+  /** What the audit annotation `image-policy-set` has to be. */
+  policySet: string
+  /** How many reviews the latency is taken from. */
+  calls: number
+  /** Epoch milliseconds. */
+  now: () => number
+  signal: AbortSignal
+}
+
+/** A check that is fine. */
+export function ok(check: string, found: string): Check {
+  return { check, status: 'ok', found }
+}
+
+/** A check that will hurt, and how to mend it. */
+export function fail(check: string, found: string, fix: string): Check {
+  return { check, status: 'fail', found, fix }
+}
+
+/** A check that may hurt. */
+export function warn(check: string, found: string, fix: string): Check {
+  return { check, status: 'warn', found, fix }
+}
+
+/** A check that had to be left out. */
+export function skip(check: string, found: string): Check {
+  return { check, status: 'skip', found }
+}

@@ -1,0 +1,399 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { readDeployment } from '#functions/cli/deployment.ts'
+import { compose } from '#functions/compose.ts'
+import { BOTH_FLOWS } from '#functions/flows.ts'
+import { nodeHash } from '#functions/hash-node.ts'
+import * as der from '#functions/local/der.ts'
+import { createDevCertificates, type DevCertificates } from '#functions/local/tls.ts'
+import { hashOf } from '../../contract/review.ts'
+import { type CertificateOptions, extension, mint, mintRoot, pemOf } from '../../fakes/pki.ts'
+import { countersign } from './harness.ts'
+
+const TOKEN = 'tokentokentokentokentokentoken22'
+
+const CONFIG = `policies: policies
+endpoint: https://admission.example.com
+outcomes: { key: { secrets: [{ id: a, env: SEAL }] } }
+clusters:
+  - name: prod
+    tokens: ["${hashOf(TOKEN)}"]
+    timeouts: { mutateSeconds: 10, validateSeconds: 1 }
+`
+
+const POLICY = `apiVersion: policies.kyverno.io/v1
+kind: ImageValidatingPolicy
+metadata: { name: names }
+spec:
+  matchConstraints:
+    resourceRules:
+      - { apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [pods, pods/ephemeralcontainers] }
+  validationConfigurations: { mutateDigest: false, verifyDigest: false, required: false }
+  attestors: []
+  validations:
+    - expression: object.metadata.name != "taken"
+      message: taken
+`
+
+const days = (count: number) => new Date(Date.now() + count * 86_400_000)
+
+let folder: string
+let own: DevCertificates
+const servers: { close(): unknown }[] = []
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'countersign-'))
+  await mkdir(path.join(folder, 'policies'))
+  await writeFile(path.join(folder, 'countersign.yaml'), CONFIG)
+  await writeFile(path.join(folder, 'policies/names.yaml'), POLICY)
+  await writeFile(path.join(folder, 'token'), `${TOKEN}\n`)
+  own = await createDevCertificates({ hosts: ['localhost'] })
+  await writeFile(path.join(folder, 'ca.pem'), own.ca)
+})
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) server.close()
+  await rm(folder, { recursive: true })
+})
+
+/** What stands between a caller and the functions. */
+interface Faults {
+  certificates?: DevCertificates
+  delayMs?: number
+  /** The Date header, milliseconds from now. */
+  skewMs?: number
+  maxBodyBytes?: number
+  /** Answers in place of the functions. */
+  answer?: (path: string) => number | undefined
+}
+
+/** The functions of the files as they are now, behind a door with these faults. Gives its URL. */
+async function deploy(faults: Faults = {}): Promise<string> {
+  const { deployment } = await readDeployment(path.join(folder, 'countersign.yaml'))
+  const app = compose(
+    deployment,
+    {
+      env: { SEAL: Buffer.alloc(32, 7).toString('base64') },
+      log: () => undefined,
+      hash: nodeHash,
+      maxBodyBytes: 7_000_000,
+    },
+    BOTH_FLOWS,
+  )
+  const { key, cert } = faults.certificates ?? own
+  const server: Server = createServer({ key, cert }, async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const body = Buffer.concat(chunks)
+    const url = `https://door.example${request.url}`
+    const headers = { 'content-type': request.headers['content-type'] ?? '' }
+    const init = { method: request.method ?? 'GET', headers }
+    const own = faults.answer?.(request.url ?? '')
+    const isTooLarge = body.length > (faults.maxBodyBytes ?? Number.POSITIVE_INFINITY)
+    const answer =
+      own !== undefined || isTooLarge
+        ? new Response('', { status: own ?? 413 })
+        : await app.fetch(
+            new Request(url, body.length > 0 ? { ...init, body: new Uint8Array(body) } : init),
+            {},
+          )
+    const text = await answer.text()
+    if (faults.skewMs !== undefined) {
+      response.setHeader('date', new Date(Date.now() + faults.skewMs).toUTCString())
+    }
+    const send = () => response.writeHead(answer.status).end(text)
+    if (faults.delayMs === undefined) send()
+    else setTimeout(send, faults.delayMs)
+  })
+  return listening(server)
+}
+
+async function listening(server: Server | ReturnType<typeof createTcpServer>): Promise<string> {
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, resolve))
+  return `https://localhost:${(server.address() as AddressInfo).port}`
+}
+
+/** The checks of `countersign doctor`, by name. */
+async function doctor(endpoint: string, ...args: string[]) {
+  const ran = await countersign([
+    'doctor',
+    '--cluster',
+    'prod',
+    '--config',
+    path.join(folder, 'countersign.yaml'),
+    '--token-file',
+    path.join(folder, 'token'),
+    '--ca-bundle',
+    path.join(folder, 'ca.pem'),
+    '--endpoint',
+    endpoint,
+    '--calls',
+    '2',
+    '--output',
+    'json',
+    ...args,
+  ])
+  type Checks = { check: string; status: string; found: string; fix?: string }[]
+  const checks: Checks = ran.out.startsWith('{') ? JSON.parse(ran.out).checks : []
+  expect(ran.out + ran.err).not.toContain(TOKEN)
+  return { ...ran, checks, of: (name: string) => checks.find(({ check }) => check === name) }
+}
+
+describe('doctor', () => {
+  test('finds nothing wrong with functions as they should be', async () => {
+    const { code, checks, err } = await doctor(await deploy())
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(checks.map(({ check, status }) => `${check} ${status}`)).toEqual([
+      'url ok',
+      // It is on this machine.
+      'dns warn',
+      'tls ok',
+      'http ok',
+      'health ok',
+      'auth ok',
+      'mutate ok',
+      'validate ok',
+      'policies ok',
+      'latency ok',
+      'clock ok',
+      'body ok',
+    ])
+  })
+
+  test('reads well as text', async () => {
+    const endpoint = await deploy({ skewMs: 20_000 })
+    const { out, code } = await doctor(endpoint, '--output', 'text')
+    expect(code).toBe(0)
+    expect(out).toMatch(/^ok {4}tls {7}TLSv1\.3, trusted, ends 20\d\d-\S+ \(\d+ days\)$/m)
+    expect(out).toMatch(/^warn {2}clock {5}\d+ s from the clock of this machine\n {16}→ correct /m)
+    expect(out).toMatch(/^prod: nothing will hurt, 2 to look at$/m)
+  })
+
+  test.each<{
+    name: string
+    faults: () => Promise<Faults>
+    check: string
+    status: string
+    found: RegExp
+  }>([
+    {
+      name: 'a function that is slow',
+      faults: async () => ({ delayMs: 600 }),
+      check: 'latency',
+      status: 'warn',
+      found: /slowest \d+ ms of 2; validate may take 1 s, mutate 10 s$/,
+    },
+    {
+      name: 'a function slower than its timeout',
+      faults: async () => ({ delayMs: 1100 }),
+      check: 'latency',
+      status: 'fail',
+      found: /slowest 1\d\d\d ms/,
+    },
+    {
+      name: 'a clock that is a little off',
+      faults: async () => ({ skewMs: -15_000 }),
+      check: 'clock',
+      status: 'warn',
+      found: /^-1[456] s from the clock of this machine$/,
+    },
+    {
+      name: 'a clock that is off by hours',
+      faults: async () => ({ skewMs: 7_200_000 }),
+      check: 'clock',
+      status: 'fail',
+      found: /^7(199|200) s from/,
+    },
+    {
+      name: 'a door that takes small bodies only',
+      faults: async () => ({ maxBodyBytes: 1_000_000 }),
+      check: 'body',
+      status: 'fail',
+      found: /^a review of 3 MiB gets HTTP 413$/,
+    },
+    {
+      name: 'a door that lets in anybody',
+      faults: async () => ({ answer: (where) => (where.includes('/v1/') ? 200 : undefined) }),
+      check: 'auth',
+      status: 'fail',
+      found: /^a wrong token gets HTTP 200 in place of 404$/,
+    },
+    {
+      name: 'a door without health routes',
+      faults: async () => ({ answer: (where) => (where.endsWith('z') ? 403 : undefined) }),
+      check: 'health',
+      status: 'warn',
+      found: /^\/livez 403, \/readyz 403$/,
+    },
+    {
+      name: 'a function of one phase',
+      faults: async () => ({ answer: (where) => (where.includes('/mutate') ? 404 : undefined) }),
+      check: 'mutate',
+      status: 'fail',
+      found: /^HTTP 404$/,
+    },
+  ])('sees $name', async ({ faults, check, status, found }) => {
+    const { code, of } = await doctor(await deploy(await faults()))
+    expect(of(check)).toMatchObject({ status, found: expect.stringMatching(found) })
+    expect(of(check)?.fix).toMatch(/\S/)
+    expect(code).toBe(status === 'fail' ? 1 : 0)
+  })
+
+  test.each<{ name: string; options: CertificateOptions; host: string; ca?: true; found: RegExp }>([
+    {
+      name: 'has ended',
+      options: { validity: [days(-90), days(-1)] },
+      host: 'localhost',
+      found: /^the certificate ended on /,
+    },
+    {
+      name: 'has not begun',
+      options: { validity: [days(1), days(90)] },
+      host: 'localhost',
+      found: /^the certificate begins on /,
+    },
+    {
+      name: 'is for another host',
+      options: { validity: [days(-1), days(90)] },
+      host: 'other.example.com',
+      found: /^the certificate is not for localhost but for DNS:other\.example\.com$/,
+    },
+    {
+      name: 'is of another authority',
+      options: { validity: [days(-1), days(90)] },
+      host: 'localhost',
+      ca: true,
+      found: /^the chain is not trusted \(\w+\)$/,
+    },
+  ])('shows the token to nobody whose certificate $name', async ({ options, host, ca, found }) => {
+    const issuer = mintRoot({ validity: [days(-100), days(100)] })
+    const name = der.sequence(der.contextPrimitive(2, Buffer.from(host)))
+    const server = mint({
+      issuer,
+      keyName: 'server',
+      subject: [['2.5.4.3', host]],
+      purposes: ['1.3.6.1.5.5.7.3.1'],
+      extra: [extension('2.5.29.17', name)],
+      ...options,
+    })
+    if (!ca) await writeFile(path.join(folder, 'ca.pem'), pemOf(issuer))
+    const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    let isAsked = false
+    const answer = () => {
+      isAsked = true
+      return undefined
+    }
+    const certificates = { ca: '', key, cert: pemOf(server) }
+    const { code, of } = await doctor(await deploy({ certificates, answer }))
+    expect([code, of('tls')?.status, of('auth')?.status]).toEqual([1, 'fail', 'skip'])
+    expect(of('tls')?.found).toMatch(found)
+    expect(isAsked).toBe(false)
+  })
+
+  test('sees that a certificate ends soon', async () => {
+    const issuer = mintRoot({ validity: [days(-100), days(100)] })
+    const name = der.sequence(der.contextPrimitive(2, Buffer.from('localhost')))
+    const server = mint({
+      issuer,
+      keyName: 'server',
+      purposes: ['1.3.6.1.5.5.7.3.1'],
+      extra: [extension('2.5.29.17', name)],
+      validity: [days(-80), days(5)],
+    })
+    await writeFile(path.join(folder, 'ca.pem'), pemOf(issuer))
+    const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+    const certificates = { ca: '', key, cert: pemOf(server) }
+    const { code, of } = await doctor(await deploy({ certificates }))
+    expect([code, of('tls')?.status]).toEqual([0, 'warn'])
+    expect(of('tls')?.found).toMatch(/\([45] days\)$/)
+  })
+
+  test('sees that other policies are deployed than are here', async () => {
+    const endpoint = await deploy()
+    await writeFile(path.join(folder, 'policies/names.yaml'), POLICY.replace('"taken"', '"free"'))
+    const { code, of } = await doctor(endpoint)
+    expect(code).toBe(1)
+    expect(of('policies')).toMatchObject({
+      status: 'fail',
+      found: expect.stringMatching(
+        /^policy set [0-9a-f]{12} is deployed, these files are [0-9a-f]{12}$/,
+      ),
+    })
+  })
+
+  test('sees a token that is not deployed, and says what else it may be', async () => {
+    const endpoint = await deploy()
+    await writeFile(path.join(folder, 'token'), 'x'.repeat(32))
+    await writeFile(
+      path.join(folder, 'countersign.yaml'),
+      CONFIG.replace('    timeouts', '    cidrs: [203.0.113.0/24]\n    timeouts'),
+    )
+    const { code, of } = await doctor(endpoint)
+    expect(code).toBe(1)
+    expect(of('auth')).toMatchObject({
+      status: 'fail',
+      found: 'the token gets 404, as whoever has none',
+      fix: expect.stringMatching(/tokens rotate.*in none of cidrs.*not in the deployed config/),
+    })
+    expect(of('mutate')?.status).toBe('skip')
+  })
+
+  test.each([
+    { name: 'nobody listens', how: 'nothing', found: /^no connection \(ECONNREFUSED\)$/ },
+    { name: 'whoever listens speaks no TLS', how: 'plain', found: /^no connection \(/ },
+  ])('sees that $name', async ({ how, found }) => {
+    const server = createTcpServer((socket) => socket.end('HTTP/1.1 400 no\r\n\r\n'))
+    const endpoint = await listening(server)
+    if (how === 'nothing') await new Promise((resolve) => server.close(resolve))
+    const { code, of } = await doctor(endpoint)
+    expect(code).toBe(1)
+    expect(of('tls')).toMatchObject({ status: 'fail', found: expect.stringMatching(found) })
+  })
+
+  test('sees that the endpoint is no name', async () => {
+    const { code, of } = await doctor('https://nowhere.invalid')
+    expect([code, of('dns')?.status, of('tls')?.status]).toEqual([1, 'fail', 'skip'])
+  })
+
+  test.each(['http://localhost', 'https://user@localhost', 'https://localhost/?a=b', 'nothing'])(
+    'sees that API servers take no %s',
+    async (endpoint) => {
+      const { code, of } = await doctor(endpoint)
+      expect([code, of('url')?.status, of('dns')?.status]).toEqual([1, 'fail', 'skip'])
+    },
+  )
+
+  test('says that a cluster is in audit mode', async () => {
+    await writeFile(
+      path.join(folder, 'countersign.yaml'),
+      CONFIG.replace('    timeouts', '    mode: audit\n    timeouts'),
+    )
+    const { code, of } = await doctor(await deploy())
+    expect([code, of('mode')?.status]).toEqual([0, 'warn'])
+  })
+
+  test.each([
+    {
+      name: 'an unknown cluster',
+      args: ['--cluster', 'none'],
+      says: /has no cluster none; it has prod/,
+    },
+    { name: 'no number of calls', args: ['--calls', 'x'], says: /--calls: expected a number/ },
+    { name: 'half of a client certificate', args: ['--client-cert', 'x'], says: /go together/ },
+    {
+      name: 'a caBundle that is none',
+      args: ['--ca-bundle', 'TOKEN'],
+      says: /cannot be a caBundle/,
+    },
+  ])('$name is bad input', async ({ args, says }) => {
+    const given = args.map((arg) => (arg === 'TOKEN' ? path.join(folder, 'token') : arg))
+    const { code, err } = await doctor('https://localhost:1', ...given)
+    expect(code).toBe(2)
+    expect(err).toMatch(says)
+  })
+})
