@@ -7,6 +7,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { createApp } from '#functions/app.ts'
 import { readDeployment } from '#functions/cli/deployment.ts'
 import type { Io } from '#functions/cli/io.ts'
+import { readCaBundle } from '#functions/cli/webhooks/ca.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import { admitted } from '#shared/admission/response.ts'
@@ -14,6 +15,7 @@ import { loadRegex } from '#shared/cel/regex.ts'
 import type { ImagePolicyEngine } from '#shared/engine/types.ts'
 import type { WebhookConfiguration } from '#shared/webhook/types.ts'
 import { validateWebhookConfiguration } from '#shared/webhook/validate.ts'
+import { parseYaml } from '#shared/yaml.ts'
 import { policyDocument } from '#test/shared/webhook/policies.ts'
 import { review } from '../../contract/review.ts'
 import { countersign } from './harness.ts'
@@ -37,7 +39,7 @@ clusters:
     bearer: ["${hashOf('bearer')}"]
     mtls: { subjects: ['CN=kube-apiserver'] }
     webhooks:
-      namespaceSelector: { matchExpressions: [ { key: tier, operator: In, values: [gold] } ] }
+      namespaceSelector: { matchExpressions: [ { key: tier, operator: In, values: [gold, 'on', 'y', '1e3', '017', '0x1f', 'null', '1.0'] } ] }
       objectSelector: { matchExpressions: [ { key: unchecked, operator: DoesNotExist } ] }
       excludeBootstrap: true
 `
@@ -64,6 +66,8 @@ const policy = (name: string, document: object) =>
 const webhooks = (args: readonly string[], changes: Partial<Io> = {}) =>
   countersign(['webhooks', '--config', config, ...args], changes)
 const withToken = { env: { COUNTERSIGN_TOKEN: `${TOKEN}\n` } }
+/** Integers of the parser are of any size. */
+const integers = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)
 const documents = (text: string) => parseAllDocuments(text).map((document) => document.toJS())
 const filesBelow = async () =>
   (await readdir(out, { recursive: true, withFileTypes: true }))
@@ -131,14 +135,14 @@ describe('countersign webhooks', () => {
     }
   })
 
-  test('JSON is a List of the same objects', async () => {
-    const yaml = await webhooks(['--cluster', 'prod-eu', '--companion'], withToken)
-    const json = await webhooks(['--cluster', 'prod-eu', '--companion', '-o', 'json'], withToken)
-    expect(JSON.parse(json.out)).toEqual({
-      apiVersion: 'v1',
-      kind: 'List',
-      items: documents(yaml.out),
-    })
+  test('kubectl reads the objects of the JSON List from the YAML, whatever YAML 1.1 takes for numbers and booleans', async () => {
+    for (const cluster of ['prod-eu', 'edge']) {
+      const yaml = await webhooks(['--cluster', cluster, '--companion'], withToken)
+      const json = await webhooks(['--cluster', cluster, '--companion', '-o', 'json'], withToken)
+      const { items, ...list } = JSON.parse(json.out)
+      expect(list).toEqual({ apiVersion: 'v1', kind: 'List' })
+      expect(JSON.parse(JSON.stringify(parseYaml(yaml.out), integers))).toEqual(items)
+    }
   })
 
   test('text says what is asked about and what is not, without the token', async () => {
@@ -436,6 +440,28 @@ describe('countersign webhooks', () => {
       const { code, err } = await webhooks(['--cluster', 'prod-eu', '--ca-bundle', file], withToken)
       expect(code).toBe(2)
       expect(err).toMatch(says)
+    })
+
+    test('certificates that are over or have not begun are refused, each by its place', async () => {
+      const file = path.join(folder, 'ca.pem')
+      await writeFile(file, `${ca}\n${ca}`)
+      const now = Date.now()
+      const { until } = await readCaBundle(file, now)
+      expect(Date.parse(until)).toBeGreaterThan(now)
+      const faultsAt = async (time: number): Promise<unknown> =>
+        readCaBundle(file, time).catch((thrown) => thrown.faults)
+      expect(await faultsAt(Date.parse(until) + 1000)).toEqual(
+        [1, 2].map((index) => ({
+          path: `${file}: certificate ${index}`,
+          message: `ended on ${until}: API servers would refuse every call`,
+        })),
+      )
+      expect(await faultsAt(0)).toEqual(
+        [1, 2].map((index) => ({
+          path: `${file}: certificate ${index}`,
+          message: expect.stringMatching(/^begins on /),
+        })),
+      )
     })
   })
 
