@@ -1,0 +1,35 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROOT, run, suite, tool, withoutTools } from './tools.ts'
+
+const CONFIG = 'infra/cloudflare'
+
+describe.skipIf(withoutTools)(suite('wrangler.jsonc'), () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'countersign-worker-'))
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test('deploys the bundle as it is', async () => {
+    const out = path.join(folder, 'out')
+    const args = ['deploy', '--dry-run', '--outdir', out]
+    const ended = await run(tool('wrangler'), args, { cwd: CONFIG })
+    expect(ended, ended.text).toMatchObject({ code: 0 })
+    expect(ended.text).not.toContain('Unexpected fields')
+    const [built, uploaded] = await Promise.all(
+      [`${ROOT}dist/worker`, out].map((each) => readFile(path.join(each, 'index.mjs'), 'utf8')),
+    )
+    expect(uploaded).toBe(built)
+  }, 120_000)
+
+  test('is a Worker that starts', async () => {
+    const profile = path.join(folder, 'startup.cpuprofile')
+    const args = ['check', 'startup', '--outfile', profile]
+    const ended = await run(tool('wrangler'), args, { cwd: CONFIG })
+    expect(ended, ended.text).toMatchObject({ code: 0 })
+    expect((await stat(profile)).size).toBeGreaterThan(0)
+  }, 120_000)
+})
