@@ -146,8 +146,8 @@ export function checkConfig(yaml: YamlFile): Config {
   }
 }
 
-/** The same error with the places of its faults in the file, if it is about them. */
-function located(yaml: YamlFile, thrown: unknown): unknown {
+/** The same error with the places of its faults in the file, if it is about them; their paths are paths inside it. */
+export function located(yaml: YamlFile, thrown: unknown): unknown {
   if (!(thrown instanceof AdmissionError) || thrown.faults.length === 0) return thrown
   const faults = thrown.faults.map((fault) => locatedFault(yaml, fault))
   return configError(yaml.file, faults, thrown)

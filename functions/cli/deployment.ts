@@ -1,7 +1,9 @@
 import path from 'node:path'
+import type { Config } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
-import { loadPolicyFolder, readConfig, toFault } from '#functions/files.ts'
+import { loadPolicyFolder, located, readConfig, readYaml, toFault } from '#functions/files.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
+import type { CompiledPolicy } from '#shared/policy/types.ts'
 
 /** A deployment as it stands in files, and what its author should know. */
 export interface DeploymentFiles {
@@ -25,8 +27,20 @@ export async function readDeployment(configFile: string): Promise<DeploymentFile
     const message = `${policies}: no policy in any .yaml, .yml or .json file; a deployment without policies would admit everything`
     throw new AdmissionError('POLICY_INVALID', message, { faults: loaded.warnings.map(toFault) })
   }
-  const deployment = await createDeployment(config, loaded.policies)
+  const deployment = await deploymentOf(config, loaded.policies, configFile)
   const warnings = [...loaded.warnings.map(toFault), ...trust.notes()]
   const trustedRoots = (config.trust ?? []).map((entry) => path.join(folder, entry.trustedRoot))
   return { deployment, policies, trustedRoots, warnings }
+}
+
+async function deploymentOf(
+  config: Config,
+  policies: readonly CompiledPolicy[],
+  configFile: string,
+): Promise<Deployment> {
+  try {
+    return await createDeployment(config, policies)
+  } catch (thrown) {
+    throw located(await readYaml(configFile), thrown)
+  }
 }

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,4 +39,20 @@ describe('build --out', () => {
     expect(code).toBe(2)
     expect(err).toMatch(/^countersign build: --out: expected the name of a folder$/m)
   })
+})
+
+test('what config and policies say against each other is told once, with its place', async () => {
+  const config = path.join(folder, 'countersign.yaml')
+  const policy = path.join(folder, 'policies', 'signed-images.yaml')
+  const written = await readFile(policy, 'utf8')
+  const condition = '    - {name: a, expression: has(namespaceObject.metadata)}'
+  await writeFile(policy, written.replace(/^ {2}matchConditions:\n/m, `$&${condition}\n`))
+  const { code, err } = await countersign(['build', '--config', config])
+  expect(code).toBe(2)
+  const [first, second, ...rest] = err.split('\n')
+  expect(first).toMatch(/^countersign build: .*countersign\.yaml: 1 fault$/)
+  expect(second).toMatch(
+    /^ {2}.*countersign\.yaml:\d+:\d+ {2}clusters\[0\]: policy signed-images .* needs namespaceObject in /,
+  )
+  expect(rest).toEqual([''])
 })
