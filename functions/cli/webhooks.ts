@@ -8,7 +8,7 @@ import { filesOf, type OutputFile, yamlOf } from './webhooks/files.ts'
 import { FLAVOURS, type Plan, type PlanOptions, planWebhooks } from './webhooks/plan.ts'
 import { planText } from './webhooks/text.ts'
 import { TOKEN_VARIABLE } from './webhooks/token.ts'
-import { differingFiles, writeFiles } from './webhooks/write.ts'
+import { differingFiles, staleFiles, writeFiles } from './webhooks/write.ts'
 
 interface WebhooksOptions extends PlanOptions {
   serverFolder: string
@@ -95,7 +95,12 @@ async function run(io: Io, options: WebhooksOptions): Promise<ExitCode> {
   const plan = await planWebhooks(io, options, Date.now())
   const files = filesOf(plan, serverFolder)
   if (out !== undefined && check) return compare(io, files, out)
-  if (out !== undefined) await writeFiles(out, files)
+  if (out !== undefined) {
+    await writeFiles(out, files)
+    for (const name of await staleFiles(out, files)) {
+      io.err(`${out}/${name} is left from an earlier run: remove it\n`)
+    }
+  }
   const format = options.output ?? (out === undefined ? 'yaml' : 'text')
   print(io, format, { plan, files, out })
   return 0
@@ -103,10 +108,12 @@ async function run(io: Io, options: WebhooksOptions): Promise<ExitCode> {
 
 async function compare(io: Io, files: readonly OutputFile[], out: string): Promise<ExitCode> {
   const differing = await differingFiles(out, files)
+  const stale = await staleFiles(out, files)
   for (const name of differing) io.out(`${out}/${name} is not what would be written\n`)
-  if (differing.length === 0)
-    io.out(`${out}: all ${files.length} files are what would be written\n`)
-  return differing.length === 0 ? 0 : 1
+  for (const name of stale) io.out(`${out}/${name} would not be written\n`)
+  if (differing.length + stale.length > 0) return 1
+  io.out(`${out}: all ${files.length} files are what would be written\n`)
+  return 0
 }
 
 function print(

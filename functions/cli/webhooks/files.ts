@@ -15,6 +15,20 @@ export interface OutputFile {
   comments: readonly string[]
 }
 
+/** Every name there may be. */
+export const FILE_NAMES: readonly string[] = [
+  'admission-configuration.yaml',
+  'companion.yaml',
+  'kubeconfig.yaml',
+  'kustomization.yaml',
+  'mutating-webhooks.yaml',
+  'mutating-webhooks/countersign.yaml',
+  'validating-policies/countersign.yaml',
+  'validating-webhooks.yaml',
+  'validating-webhooks/countersign.yaml',
+  'webhooks.yaml',
+]
+
 const COMPANION_COMMENTS = [
   'Evaluated by the API server itself, after mutating webhooks: it sees what image verification wrote and cannot tell it from what',
   'somebody else wrote. Only the validate webhook, which opens the seal, decides whether an image is verified.',

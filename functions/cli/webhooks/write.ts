@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { AdmissionError } from '#shared/errors.ts'
-import { type OutputFile, yamlOf } from './files.ts'
+import { FILE_NAMES, type OutputFile, yamlOf } from './files.ts'
 
 /** Secrets are for their owner alone. */
 const SECRET_MODE = 0o600
@@ -47,6 +47,18 @@ export async function differingFiles(
     }),
   )
   return differing.flat()
+}
+
+/** Files that this command writes for other options and that are still below the folder: whoever applies all of it applies them, too. */
+export async function staleFiles(folder: string, files: readonly OutputFile[]): Promise<string[]> {
+  const written = new Set(files.map(({ name }) => name))
+  const others = FILE_NAMES.filter((name) => !written.has(name))
+  const found = await Promise.all(
+    others.map(async (name) =>
+      (await textOf(path.join(folder, name))) === undefined ? [] : [name],
+    ),
+  )
+  return found.flat()
 }
 
 async function textOf(file: string): Promise<string | undefined> {

@@ -306,6 +306,21 @@ describe('countersign webhooks', () => {
       )
     })
 
+    test('what an earlier run left is told, since whoever applies the folder applies it, too', async () => {
+      await webhooks(['--cluster', 'edge', '--companion', '--out', out], withToken)
+      expect(await filesBelow()).toContain('companion.yaml')
+      const args = ['--cluster', 'edge', '--out', out]
+      expect((await webhooks([...args, '--check'], withToken)).out).toBe(
+        `${out}/companion.yaml would not be written\n`,
+      )
+      const { code, err } = await webhooks(args, withToken)
+      expect({ code, err }).toEqual({
+        code: 0,
+        err: `${out}/companion.yaml is left from an earlier run: remove it\n`,
+      })
+      expect((await webhooks([...args, '--check'], withToken)).code).toBe(1)
+    })
+
     test('manifest-based admission has a folder for each plugin, names of its own, and leads to them', async () => {
       const args = ['--cluster', 'edge', '--flavour', 'static', '--companion', '--out', out]
       expect((await webhooks(args, withToken)).code).toBe(0)
