@@ -35,21 +35,22 @@ export class Backtracker {
   /** The leftmost match at or behind `from` in a short text; undefined when there is none. */
   find(text: string, from: number): Slots | undefined {
     const { ops, anchored, slots } = this.#program
+    let at = anchored && from > 0 ? -1 : this.#starts(text, from)
+    if (at < 0) return undefined
     const words = (ops.length * (text.length + 1) + 31) >> 5
     if (this.#visited.length < words) this.#visited = new Uint32Array(words)
     else this.#visited.fill(0, 0, words)
-    const found = new Int32Array(slots).fill(-1)
-    for (let at = from; at <= text.length; at += unitsOf(runeAt(text, at))) {
-      at = this.#starts(text, at)
-      if (at < 0 || (anchored && at > 0)) break
+    const found = new Array<number>(slots).fill(-1)
+    while (at >= 0 && at <= text.length && (at === 0 || !anchored)) {
       found[0] = at
       if (this.#matches(text, at, found)) return found
+      at = this.#starts(text, at + unitsOf(runeAt(text, at)))
     }
     return undefined
   }
 
   /** True when there is a match from this position on; its slots are filled then, and as before when there is none. */
-  #matches(text: string, from: number, found: Slots): boolean {
+  #matches(text: string, from: number, found: number[]): boolean {
     const { ops, outs, args, sets, start } = this.#program
     const visited = this.#visited
     const left = this.#left

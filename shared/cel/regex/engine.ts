@@ -25,9 +25,7 @@ export function compileRegex(pattern: string): Regex {
     groups,
     test: testOf(program, finder),
     matches: (text, limit) =>
-      allMatches(finder(text), text, limit).map((slots) =>
-        Array.from({ length: groups + 1 }, (_, group) => piece(text, slots, group)),
-      ),
+      allMatches(finder(text), text, limit).map((slots) => pieces(text, slots)),
     replace(text, replacement, limit) {
       const found = allMatches(finder(text), text, limit)
       if (found.length === 0) return text
@@ -35,10 +33,9 @@ export function compileRegex(pattern: string): Regex {
       let out = ''
       let at = 0
       for (const slots of found) {
+        const match = pieces(text, slots)
         out += text.slice(at, slots[0])
-        for (const part of parts) {
-          out += typeof part === 'string' ? part : (piece(text, slots, part) ?? '')
-        }
+        for (const part of parts) out += typeof part === 'string' ? part : (match[part] ?? '')
         at = slots[1] ?? 0
       }
       return out + text.slice(at)
@@ -82,7 +79,8 @@ function allMatches(finder: Finder, text: string, limit = Number.POSITIVE_INFINI
   for (let from = 0; from <= text.length && found.length < limit; ) {
     const slots = finder.find(text, from)
     if (slots === undefined) break
-    const [first = 0, last = 0] = slots
+    const first = slots[0] ?? 0
+    const last = slots[1] ?? 0
     if (first < last || first !== end) found.push(slots)
     end = last
     from = last > from ? last : from + unitsOf(runeAt(text, from))
@@ -90,7 +88,12 @@ function allMatches(finder: Finder, text: string, limit = Number.POSITIVE_INFINI
   return found
 }
 
-function piece(text: string, slots: Slots, group: number): string | undefined {
-  const from = slots[2 * group] ?? -1
-  return from < 0 ? undefined : text.slice(from, slots[2 * group + 1])
+/** The whole of a match and its groups. */
+function pieces(text: string, slots: Slots): (string | undefined)[] {
+  const out: (string | undefined)[] = []
+  for (let slot = 0; slot < slots.length; slot += 2) {
+    const from = slots[slot] ?? -1
+    out.push(from < 0 ? undefined : text.slice(from, slots[slot + 1]))
+  }
+  return out
 }

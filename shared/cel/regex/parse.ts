@@ -3,7 +3,7 @@ import { bracketClass, escapedClass } from './class.ts'
 import { escapedRune, seesDigit } from './escape.ts'
 import { isBearable, type Node, NodeFactory } from './node.ts'
 import { includes, MAX_RUNE } from './ranges.ts'
-import { BAD_COUNT, BAD_ESCAPE, BAD_NAME, Cursor, refuse, runeAt } from './syntax.ts'
+import { BAD_COUNT, BAD_NAME, Cursor, refuse, runeAt } from './syntax.ts'
 
 /** A pattern as its tree. */
 export interface Parsed {
@@ -153,8 +153,7 @@ class Parser extends Cursor {
     if (bits !== undefined) {
       this.at += 2
       this.#assert(bits)
-    } else if (letter === 'C') refuse(BAD_ESCAPE, '\\C')
-    else if (letter === 'Q') this.#quoted()
+    } else if (letter === 'Q') this.#quoted()
     else {
       const ranges = escapedClass(this, this.#fold)
       if (ranges !== undefined) this.#push(this.#make.class(ranges))

@@ -5,7 +5,7 @@ import { type Starts, startsOf } from './starts.ts'
 import { runeAt, unitsOf } from './syntax.ts'
 
 /** Slots of a match: where the whole and then every group begins and ends; -1 for a group that has no part in it. */
-export type Slots = Int32Array
+export type Slots = ArrayLike<number>
 
 /** Instructions that wait for the next character, the preferred first, each with the slots of the way it was reached. */
 interface Threads {
@@ -34,7 +34,7 @@ export class Searcher {
   /** Instructions still to be looked at; or a slot as -1 - slot, on top of the value that it gets back. */
   readonly #left: number[] = []
   /** The slots of the way that is being followed. */
-  readonly #way: Slots
+  readonly #way: Int32Array
 
   constructor(program: Program) {
     this.#program = program
@@ -72,13 +72,13 @@ export class Searcher {
   }
 
   /** Takes one character everywhere; gives a match that ends before it, which ends all less preferred ways. */
-  #step(text: string, at: number, rune: number, after: number): Slots | undefined {
+  #step(text: string, at: number, rune: number, after: number): Int32Array | undefined {
     const { ops, outs, slots } = this.#program
     const now = this.#now
     const next = this.#next
     this.#round++
     next.count = 0
-    let found: Slots | undefined
+    let found: Int32Array | undefined
     for (let i = 0; i < now.count && found === undefined; i++) {
       const pc = now.pcs[i] ?? 0
       if (ops[pc] === MATCH) {

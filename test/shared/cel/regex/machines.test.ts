@@ -72,11 +72,11 @@ describe('a long text gives what a short one gives', () => {
   ])('%s', (_, pattern, text) => {
     const compiled = program(pattern)
     const before = '- '.repeat(30_000)
-    const expected = new Backtracker(compiled).find(text, 0)?.map((at) => at && at + before.length)
-    expected?.fill(before.length, 0, 1)
     expect(new Automaton(compiled).test(before + text)).toBe(true)
-    const found = new Searcher(compiled).find(before + text, 0)
-    expect(found?.[0]).toBe(before.length)
-    expect(found?.[1]).toBe(before.length + text.length)
+    const short = Array.from(new Backtracker(compiled).find(text, 0) ?? [])
+    expect(Array.from(new Searcher(compiled).find(before + text, 0) ?? [])).toEqual(
+      short.map((at) => (at < 0 ? at : at + before.length)),
+    )
+    expect(short.slice(0, 2)).toEqual([0, text.length])
   })
 })
