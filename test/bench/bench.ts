@@ -2,6 +2,7 @@ import { admissionRows } from './admission.ts'
 import { celReport, printCel } from './cel.ts'
 import { growthFault, growthRows } from './growth.ts'
 import { print } from './measure.ts'
+import { printRegex, regexReport } from './regex.ts'
 import { signatureFault, signatureRows } from './signature.ts'
 
 // Speed as ratios within one run; absolute figures depend on the machine and on what else it does. Exit 1 when a target is missed.
@@ -17,3 +18,4 @@ for (const fault of [growthFault(growth), signatureFault(signatures)]) {
   process.exitCode = 1
 }
 if (!printCel(await celReport())) process.exitCode = 1
+if (!printRegex(regexReport())) process.exitCode = 1
