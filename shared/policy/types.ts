@@ -108,7 +108,7 @@ export interface CompiledException {
   /** What an expression finds in `exceptions.allowedValues`, at least one. */
   allowedValues?: readonly string[]
   reportResult: 'skip' | 'pass'
-  /** Epoch milliseconds: from then on it exempts nothing. */
+  /** Epoch milliseconds: the last instant at which it exempts anything. */
   expiresAt?: number
 }
 
