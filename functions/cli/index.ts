@@ -4,6 +4,7 @@ import { celCommand } from './cel.ts'
 import { demoCommand } from './demo.ts'
 import { devCommand } from './dev.ts'
 import { doctorCommand } from './doctor.ts'
+import { initCommand } from './init.ts'
 import type { Cli, ExitCode, Io } from './io.ts'
 import { lintCommand } from './lint.ts'
 import { printError } from './output.ts'
@@ -19,6 +20,7 @@ import { webhooksCommand } from './webhooks.ts'
 /** Every command, in the order `--help` lists them. */
 const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   demoCommand,
+  initCommand,
   devCommand,
   buildCommand,
   webhooksCommand,

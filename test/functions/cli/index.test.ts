@@ -6,6 +6,7 @@ import { countersign } from './harness.ts'
 
 const COMMANDS = [
   'demo',
+  'init',
   'dev',
   'build',
   'webhooks',
@@ -15,6 +16,7 @@ const COMMANDS = [
   'cel',
   'verify-bundle',
   'report',
+  'doctor',
   'tokens',
   'trust',
 ]
@@ -48,7 +50,7 @@ describe('countersign --help', () => {
     expect(out).toMatch(new RegExp(`Examples:\n  \\$ (?:.* \\| )?countersign ${name}`))
   })
 
-  test.each(['demo', 'verify', 'build', 'cel', 'tokens new', 'trust'])(
+  test.each(['demo', 'init', 'verify', 'build', 'doctor', 'cel', 'tokens new', 'trust'])(
     '%s prints text, JSON or YAML',
     async (command) => {
       const { out } = await countersign([...command.split(' '), '--help'])
