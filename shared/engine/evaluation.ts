@@ -29,7 +29,7 @@ export interface Finding {
   images: readonly string[]
   /** The one that failed the policy, where it is one. */
   image?: string
-  /** Names of the exceptions that apply. */
+  /** Names of the exceptions that let something in, or allow values; at least one. */
   exceptions?: readonly string[]
   /** The exceptions are about the whole policy: it was not evaluated. */
   exempt?: true
@@ -131,14 +131,20 @@ function evaluateOnce(
   const [without, withThem] = [newPass('low'), newPass('high')]
   const low = evaluate(prepared, subject, hostOf(prepared, ledger, without), exemption)
   if (low.status === 'pending') return undefined
-  const { exceptions } = exemption ?? {}
-  const told = () => ({ ...toFinding(prepared, low, ledger), ...(exceptions && { exceptions }) })
+  const told = () => withExceptions(toFinding(prepared, low, ledger), exemption)
   if (without.seen.length === 0 || low.status === 'pass') return told()
   const high = evaluate(prepared, subject, hostOf(prepared, ledger, withThem), exemption)
   if (high.status === 'pending') return undefined
   return high.status === low.status
     ? told()
     : undecided(prepared, low, ledger, [...without.seen, ...withThem.seen])
+}
+
+/** An exception that applies and exempts none of the images is not why anything is let in. */
+function withExceptions(found: Finding, exemption: PartialExemption | undefined): Finding {
+  if (exemption === undefined) return found
+  const exceptions = new Set([...exemption.withValues, ...(found.exempted?.values() ?? [])])
+  return exceptions.size === 0 ? found : { ...found, exceptions: [...exceptions].sort() }
 }
 
 function undecided(

@@ -42,9 +42,12 @@ function exemptedText(
 ): string {
   if (exempt) return message
   const images = [...(exempted ?? [])].map(([image, by]) => `image ${image} (${by})`)
-  return images.length > 0
-    ? `exempt are ${images.join(', ')}`
-    : `values are allowed by ${exceptions.join(', ')}`
+  const exempting = new Set(exempted?.values())
+  const others = exceptions.filter((name) => !exempting.has(name))
+  return [
+    ...(images.length > 0 ? [`exempt are ${images.join(', ')}`] : []),
+    ...(others.length > 0 ? [`values are allowed by ${others.join(', ')}`] : []),
+  ].join(', ')
 }
 
 /** The images that are why a policy is against a request, as far as that is known, each with what was found of it. */

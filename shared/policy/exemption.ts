@@ -23,6 +23,8 @@ export interface PartialExemption {
   status: 'partial'
   /** Names of the exceptions that apply. */
   exceptions: readonly string[]
+  /** Those among them that allow values, which only expressions know the use of. */
+  withValues: readonly string[]
   /** The CEL variable `exceptions`. */
   variable: { allowedImages: readonly string[]; allowedValues: readonly string[] }
   /** The matched images without the exempt ones, which are told apart by their exception. */
@@ -128,6 +130,7 @@ function partial(applying: readonly Prepared[]): PartialExemption {
   return {
     status: 'partial',
     exceptions: applying.map(({ name }) => name).sort(),
+    withValues: applying.flatMap(({ name, allowedValues }) => (allowedValues ? [name] : [])),
     variable: { allowedImages: merged('images'), allowedValues: merged('allowedValues') },
     judge: (images, host) => judge(images, applying, host),
   }

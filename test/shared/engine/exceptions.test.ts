@@ -210,6 +210,39 @@ describe('an exception for images', () => {
     ])
   })
 
+  test.each([
+    { name: 'one about other images', more: {}, told: undefined, used: undefined },
+    {
+      name: 'one with values as well',
+      more: { allowedValues: ['x'] },
+      told: 'Policy signed: values are allowed by shop/let',
+      used: ['shop/let'],
+    },
+  ])('$name is told of only where it allowed something', async ({ more, told, used }) => {
+    const engine = await world.engine([
+      policyText(world.keys),
+      exceptionText({ images: [excused.tagged], ...more }),
+    ])
+    const { validated } = await admit(engine, podWith([signed.tagged]))
+    expect(validated.allowed).toBe(true)
+    expect(validated.auditAnnotations['image-policy-exceptions']).toBe(told)
+    const record = validated.record.policies as { exceptions?: unknown }[]
+    expect(record.map(({ exceptions }) => exceptions)).toEqual([used])
+    expect(validated.applied?.().map(({ exceptions }) => exceptions)).toEqual([used ?? []])
+  })
+
+  test('is told of beside one with values', async () => {
+    const engine = await world.engine([
+      policyText(world.keys),
+      exceptionText({ images: [excused.tagged] }),
+      exceptionText({ allowedValues: ['a'] }, { name: 'values' }),
+    ])
+    const { validated } = await admit(engine, podWith([excused.tagged]))
+    expect(validated.auditAnnotations).toEqual({
+      'image-policy-exceptions': `Policy signed: exempt are image ${excused.pinned} (shop/let), values are allowed by shop/values`,
+    })
+  })
+
   test('shows expressions what is allowed, and leaves its images out of the lists', async () => {
     const validations = `    - expression: >-
         exceptions.allowedImages == ["${excused.tagged}"] && exceptions.allowedValues == ["a", "b"] &&
