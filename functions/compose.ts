@@ -34,7 +34,7 @@ export function compose(
   const missing = missingVariables(config, env)
   if (missing.length > 0) log({ level: 'error', event: 'start', missingVariables: missing })
   const audited = config.clusters.flatMap(({ name, mode }) => (mode === 'audit' ? [name] : []))
-  if (audited.length > 0) log({ level: 'warn', event: 'start', auditMode: audited })
+  if (audited.length > 0) log({ level: 'warn', event: 'audit-mode', clusters: audited })
   let loaded: Live | undefined
   let context: ContextPorts | undefined
   const isolate = createIsolate({

@@ -42,13 +42,14 @@ export function decisionRecord(
   }
 }
 
-/** Why a request is denied: policies say no, or something stood in the way of telling, which is what alarms are about. */
+/** Why a request is denied, or would be outside audit mode: policies say no, or something stood in the way of telling, which is what alarms are about. */
 function causeOf(
-  { allowed, status }: EngineDecision,
+  { status, audited }: EngineDecision,
   isFault: boolean,
 ): 'rejected' | 'inconclusive' | undefined {
-  if (allowed) return undefined
-  const causes = status?.details?.causes ?? []
+  const denial = status ?? audited
+  if (denial === undefined) return undefined
+  const causes = denial.details?.causes ?? []
   return isFault || causes.some(({ reason }) => reason === 'ImageVerificationError')
     ? 'inconclusive'
     : 'rejected'
