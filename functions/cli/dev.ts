@@ -14,7 +14,7 @@ import { type NodeServer, type NodeServerOptions, startNodeServer } from '#funct
 import { toBase64, utf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
-import { policyKeys } from '#shared/policy/types.ts'
+import { policyKey, policyKeys } from '#shared/policy/types.ts'
 import type { LogPort } from '#shared/ports.ts'
 import { type DeploymentFiles, readDeployment } from './deployment.ts'
 import { type DevIdentity, devIdentity } from './dev-identity.ts'
@@ -197,9 +197,18 @@ function introduction(
   const { bold, dim } = io.colors
   const { clusters } = files.deployment.config
   const names = policyKeys(files.deployment.policies).join(', ') || 'none'
-  const urls = clusters.flatMap(({ name }) => {
-    const base = `https://localhost:${port}/v1/${name}/${identity.token}/ivpol`
-    return [bold(`cluster ${name}`), `  mutate    ${base}/mutate`, `  validate  ${base}/validate`]
+  const namespaced = new Set(
+    files.deployment.policies.filter((each) => each.namespace !== undefined).map(policyKey),
+  )
+  const urls = clusters.flatMap(({ name, policies }) => {
+    const base = `https://localhost:${port}/v1/${name}/${identity.token}`
+    const granted = policies ?? [...namespaced]
+    const routes = granted.some((key) => namespaced.has(key)) ? ['ivpol', 'nivpol'] : ['ivpol']
+    const lines = routes.flatMap((route) => [
+      `  mutate    ${base}/${route}/mutate`,
+      `  validate  ${base}/${route}/validate`,
+    ])
+    return [bold(`cluster ${name}`), ...lines]
   })
   return [
     `policies  ${names} ${dim(`(${files.policies}, reloaded on change)`)}`,

@@ -106,6 +106,23 @@ const denial = (name: string) =>
   `admission webhook "validate.countersign.dev" denied the request: Policy names failed: the name ${name} is taken`
 
 describe('dev', () => {
+  test.each([
+    { granted: '', is: true },
+    { granted: '    policies: [names, shop/names]\n', is: true },
+    { granted: '    policies: [names]\n', is: false },
+  ])('prints where namespaced policies answer: $is with "$granted"', async ({ granted, is }) => {
+    const namespaced = policy('beta')
+      .replace('kind: Image', 'kind: NamespacedImage')
+      .replace('{ name: names }', '{ name: names, namespace: shop }')
+    await writeFile(path.join(folder, 'policies/own.yaml'), namespaced)
+    await writeFile(path.join(folder, 'countersign.yaml'), CONFIG + granted)
+    await start()
+    expect(urlOf('mutate')).toMatch(/\/ivpol\/mutate$/)
+    expect(output.match(/\/nivpol\/\w+$/gm)).toEqual(
+      is ? ['/nivpol/mutate', '/nivpol/validate'] : null,
+    )
+  })
+
   test('serves the policies over TLS under the printed URL, and prints one line per request', async () => {
     await start()
     const ca = await readFile(path.join(folder, 'state/ca.pem'), 'utf8')
