@@ -1,4 +1,10 @@
-import { admitted, errorDecision, type Phase, toReview } from '#shared/admission/response.ts'
+import {
+  admitted,
+  denied,
+  errorDecision,
+  type Phase,
+  toReview,
+} from '#shared/admission/response.ts'
 import { parseReview, peekUid, readUid } from '#shared/admission/review.ts'
 import type { AdmissionRequest, Decision } from '#shared/admission/types.ts'
 import type { EngineCall, EngineDecision, ImagePolicyEngine } from '#shared/engine/types.ts'
@@ -81,12 +87,12 @@ function readReview(body: Body): ReadReview {
 }
 
 /**
- * The decision; where the URL has names that no policy of this cluster has, it says so. They select nothing, as upstream
- * (`specs/image-validating-policy.md` 6), and who registered them relies on them.
+ * The decision, unless the URL has names that no policy of this cluster has: who registered it relies on them, so in the validate phase
+ * nothing gets in. Upstream takes such names for nothing at all and admits (specs/image-validating-policy.md 6).
  */
 function withUnknownNames(
   decision: EngineDecision,
-  { policies, known }: ReviewCall,
+  { phase, policies, known }: ReviewCall,
 ): EngineDecision {
   const names = policies.filter((name) => !known.has(name))
   if (names.length === 0) return decision
@@ -95,10 +101,16 @@ function withUnknownNames(
   const text = `not evaluated: the webhook URL names ${list}, but this cluster has no such policy loaded`
   return {
     ...decision,
+    ...(phase === 'validate' && decision.allowed ? denialOf(text) : {}),
     warnings: [...decision.warnings, text],
     auditAnnotations: { ...decision.auditAnnotations, 'image-policy-not-loaded': text },
     record: { ...decision.record, notLoaded: list },
   }
+}
+
+function denialOf(text: string): Partial<Decision> {
+  const { allowed, status } = denied(text)
+  return { allowed, ...(status && { status }) }
 }
 
 async function decide(

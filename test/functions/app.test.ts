@@ -220,15 +220,17 @@ describe('routes', () => {
     ['few', 'nivpol/validate/own', ['"own"']],
     ['prod', `ivpol/validate/${'x/'.repeat(9)}`, ['"x"', 'and 4 more']],
   ])(
-    'of %s, %s names a policy that is not loaded: it selects nothing, and the answer says so',
+    'of %s, %s names a policy that is not loaded: nothing gets past validate, and the answer says why',
     async (cluster, rest, words) => {
       const { post, calls, lines } = door()
       const { status, review } = await post(at(cluster, rest))
       expect(status).toBe(200)
       const [warning = ''] = review().warnings ?? []
+      const allowed = rest.includes('mutate')
       expect(review()).toMatchObject({
         uid: UID,
-        allowed: true,
+        allowed,
+        ...(allowed ? {} : { status: { code: 403, reason: 'Forbidden', message: warning } }),
         auditAnnotations: { 'image-policy-not-loaded': warning },
       })
       for (const word of words) expect(warning).toContain(word)
@@ -450,7 +452,11 @@ describe('time', () => {
     ['validate', { uid: UID, allowed: false, status: { code: 504, reason: 'Timeout' } }],
     [
       'mutate',
-      { uid: UID, allowed: true, auditAnnotations: { ...SET, 'mutate-error': 'DEADLINE_EXCEEDED' } },
+      {
+        uid: UID,
+        allowed: true,
+        auditAnnotations: { ...SET, 'mutate-error': 'DEADLINE_EXCEEDED' },
+      },
     ],
   ] as const)('%s answers in time when the engine does not', async (phase, expected) => {
     const { schedule, timers } = clock()
@@ -561,7 +567,11 @@ describe('faults outside any policy', () => {
   test('a patch never leaves validate', async () => {
     const patch = [{ op: 'remove', path: '/spec' }] as const
     const { engine } = fakeEngine({ validate: async () => admitted({ patch }) })
-    expect((await door({ engine }).post(at('prod'))).review()).toEqual({ uid: UID, allowed: true, auditAnnotations: SET })
+    expect((await door({ engine }).post(at('prod'))).review()).toEqual({
+      uid: UID,
+      allowed: true,
+      auditAnnotations: SET,
+    })
   })
 })
 
