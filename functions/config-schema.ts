@@ -793,8 +793,7 @@ export const CONFIG_SCHEMA = {
     metrics: {
       type: 'boolean',
       description:
-        'Lambda: metrics of each review in its line of the log, in CloudWatch embedded metric format, by cluster, phase and verdict. CloudWatch bills each as a custom metric.',
-      default: true,
+        'Lambda: metrics of each review in its line of the log, in CloudWatch embedded metric format, by cluster, phase and verdict; true when absent. CloudWatch bills each as a custom metric.',
     },
     http: HTTP,
     clusters: {

@@ -218,6 +218,31 @@ describe('parseConfig', () => {
       ]),
       ['clusters[0].name', 'clusters[0].timeouts.mutateSeconds', 'clusters[0].notAfter'],
     ],
+    [
+      'a tenant of which everything is wrong',
+      having('clusters', [
+        {
+          name: 'a',
+          tokens: [hash('a')],
+          mtls: { fingerprints: ['AB:CD'], subjects: ['kube-apiserver'] },
+          exceptions: ['let'],
+          mode: 'warn',
+          limits: { bodyBytes: 10, concurrentReviews: 0 },
+          kubernetes: 'v1.31.2',
+        },
+        { name: 'b', tokens: [hash('a')], mtls: {} },
+      ]),
+      [
+        'clusters[0].mtls.fingerprints[0]',
+        'clusters[0].mtls.subjects[0]',
+        'clusters[0].exceptions[0]',
+        'clusters[0].mode',
+        'clusters[0].limits.bodyBytes',
+        'clusters[0].limits.concurrentReviews',
+        'clusters[0].kubernetes',
+        'clusters[1].mtls',
+      ],
+    ],
   ])('names %s', (_, input, paths) => {
     expect(faultsOf(input).map(({ path }) => path)).toEqual(paths)
   })
@@ -235,14 +260,14 @@ describe('parseConfig', () => {
       {
         path: 'constructor',
         message:
-          'unknown key; known keys: policies, ignoreOtherKinds, exceptions, endpoint, outcomes, kms, registries, trust, revocation, events, http, clusters',
+          'unknown key; known keys: policies, ignoreOtherKinds, exceptions, endpoint, outcomes, kms, registries, trust, revocation, events, metrics, http, clusters',
       },
       { path: 'endpoint', message: 'expected a string, found 7' },
       { path: 'clusters[0].token', message: 'unknown key; did you mean "tokens"?' },
       {
         path: 'clusters[0]["odd key"]',
         message:
-          'unknown key; known keys: name, tokens, bearer, cidrs, policies, timeouts, api, notAfter',
+          'unknown key; known keys: name, tokens, bearer, mtls, cidrs, policies, exceptions, mode, limits, kubernetes, timeouts, webhooks, api, notAfter',
       },
       { path: 'clusters[0].tokens', message: 'is required' },
     ])
