@@ -41,9 +41,8 @@ function classRune(cursor: Cursor, from: number): number {
 }
 
 function posix(cursor: Cursor, fold: boolean): Ranges | undefined {
-  if (!cursor.sees('[:')) return undefined
+  if (!cursor.sees('[:') || cursor.at + 2 > cursor.lastClassEnd) return undefined
   const end = cursor.text.indexOf(':]', cursor.at + 2)
-  if (end < 0) return undefined
   const from = cursor.at
   cursor.at = end + 2
   return posixClass(cursor.text.slice(from + 2, end), fold) ?? refuse(BAD_RANGE, cursor.since(from))

@@ -83,9 +83,9 @@ export class NodeFactory {
     return this.#measured({ op: 'repeat', sub, min, max, lazy, height, size, nullable })
   }
 
-  /** One after the other: literals beside each other are joined, and what is a concatenation itself becomes a part of this one. */
+  /** One after the other: literals beside each other are joined. */
   concat(nodes: readonly Node[]): Node {
-    const subs: Node[] = []
+    const joined: Node[] = []
     let last: Node | undefined
     for (const node of nodes) {
       if (node.op === 'literal' && last?.op === 'literal' && last.fold === node.fold) {
@@ -93,47 +93,51 @@ export class NodeFactory {
         last.size = last.runes.length
         continue
       }
+      joined.push(node)
       last = node
-      if (node.op === 'concat') for (const sub of node.subs) subs.push(sub)
-      else subs.push(node)
     }
-    return this.#many('concat', subs)
+    return this.#many('concat', joined)
   }
 
   /** One or the other, the first that matches. Single characters beside each other become a class. */
   alternate(nodes: readonly Node[]): Node {
-    const subs: Node[] = []
+    const joined: Node[] = []
     let run: Node[] = []
     const end = () => {
-      if (run.length < 2) subs.push(...run)
-      else subs.push(this.class(normalise(run.flatMap((one) => singleOf(one) ?? []))))
+      if (run.length < 2) joined.push(...run)
+      else joined.push(this.class(normalise(run.flatMap((one) => singleOf(one) ?? []))))
       run = []
     }
-    for (const node of nodes.flatMap((each) => (each.op === 'alternate' ? each.subs : [each]))) {
+    for (const node of nodes) {
       if (singleOf(node) !== undefined) {
         run.push(node)
         continue
       }
       end()
-      subs.push(node)
+      joined.push(node)
     }
     end()
-    return this.#many('alternate', subs)
+    return this.#many('alternate', joined)
   }
 
-  #many(op: 'concat' | 'alternate', subs: readonly Node[]): Node {
-    const [only] = subs
-    if (only !== undefined && subs.length === 1) return this.#measured(only)
-    let height = 0
-    let size = op === 'concat' ? 0 : subs.length - 1
-    for (const sub of subs) {
-      height = Math.max(height, sub.height)
-      size += sub.size
+  /** Parts that are of the same kind are taken apart, and the measures are those of the whole. */
+  #many(op: 'concat' | 'alternate', nodes: readonly Node[]): Node {
+    const [only] = nodes
+    if (only !== undefined && nodes.length === 1) return this.#measured(only)
+    const isConcat = op === 'concat'
+    const subs: Node[] = []
+    let height = 1
+    let size = isConcat ? 0 : nodes.length - 1
+    let nullable = isConcat
+    for (const node of nodes) {
+      const isSame = node.op === op
+      if (isSame) for (const sub of node.subs) subs.push(sub)
+      else subs.push(node)
+      height = Math.max(height, node.height + (isSame ? 0 : 1))
+      size += node.size
+      nullable = isConcat ? nullable && node.nullable : nullable || node.nullable
     }
-    const nullable =
-      op === 'concat' ? subs.every((sub) => sub.nullable) : subs.some((sub) => sub.nullable)
-    size = Math.max(1, size)
-    return this.#measured({ op, subs, height: height + 1, size, nullable })
+    return this.#measured({ op, subs, height, size: Math.max(1, size), nullable })
   }
 
   #measured(node: Node): Node {

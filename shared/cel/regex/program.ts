@@ -72,24 +72,29 @@ class Emitter {
 
   /** Adds the instructions of a node that go on at `next`; says where they begin. */
   emit(node: Node, next: number): number {
+    let at = next
     switch (node.op) {
-      case 'literal': {
-        let at = next
+      case 'literal':
         for (const rune of node.runes.toReversed()) at = this.#rune(rune, node.fold, at)
         return at
-      }
       case 'class':
         return this.#set(node.runes, next)
       case 'assert':
         return this.add(ASSERT, next, node.bits)
-      case 'capture': {
-        const end = this.add(CAPTURE, next, 2 * node.group + 1)
-        return this.add(CAPTURE, this.emit(node.sub, end), 2 * node.group)
-      }
+      case 'capture':
+        at = this.add(CAPTURE, next, 2 * node.group + 1)
+        return this.add(CAPTURE, this.emit(node.sub, at), 2 * node.group)
       case 'concat':
-        return node.subs.reduceRight((at, sub) => this.emit(sub, at), next)
-      case 'alternate':
-        return this.#alternate(node.subs, next)
+        for (const sub of node.subs.toReversed()) at = this.emit(sub, at)
+        return at
+      case 'alternate': {
+        at = -1
+        for (const sub of node.subs.toReversed()) {
+          const entry = this.emit(sub, next)
+          at = at < 0 ? entry : this.add(SPLIT, entry, at)
+        }
+        return at
+      }
       case 'repeat':
         return this.#repeat(node, next)
     }
@@ -108,11 +113,6 @@ class Emitter {
       this.#setNumbers.set(ranges, number)
     }
     return this.add(SET, next, number)
-  }
-
-  #alternate(subs: readonly Node[], next: number): number {
-    const entries = subs.map((sub) => this.emit(sub, next))
-    return entries.reduceRight((rest, entry) => this.add(SPLIT, entry, rest))
   }
 
   /** x{2,5} as xx(x(x(x)?)?)?, x{2,} as xx+. */

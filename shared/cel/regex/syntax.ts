@@ -28,9 +28,12 @@ export function unitsOf(rune: number): number {
 export class Cursor {
   at = 0
   readonly text: string
+  /** Where the last name of a class ends: beyond, nobody need look for one. */
+  readonly lastClassEnd: number
 
   constructor(text: string) {
     this.text = text
+    this.lastClassEnd = text.lastIndexOf(':]')
   }
 
   get done(): boolean {
