@@ -12,6 +12,7 @@ import {
   type SecretSource,
   toSource,
 } from './credentials/sources.ts'
+import type { PinnedKeys } from './kms-pinned.ts'
 import { checkSchema, type Formats } from './schema.ts'
 import { type EventsConfig, sinkFaults, toEvents } from './sinks/config.ts'
 import { isMirror, mirrorOf } from './trust/mirror.ts'
@@ -112,6 +113,8 @@ export interface Config {
     endpoints: readonly string[]
     verifyRemotely: boolean
     vault?: { address: string; tokenEnv: string; mount: string; namespace?: string }
+    /** In bundles that were built with them; no file has any. */
+    pinned?: PinnedKeys
   }
   registries: {
     allow?: readonly string[]

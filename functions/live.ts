@@ -5,6 +5,7 @@ import { createVerifier } from '#shared/signature/verify.ts'
 import type { Config } from './config.ts'
 import { registryLogins } from './credentials/logins.ts'
 import { kmsKeysFrom } from './kms-keys.ts'
+import { pinnedKms } from './kms-pinned.ts'
 import { fetchFrom, type Platform } from './ports.ts'
 
 /**
@@ -25,7 +26,7 @@ export function createLive(config: Config, platform: Platform, kms: KmsPort): Li
     }),
     verifier: createVerifier({
       now,
-      kms: kmsKeysFrom(config, platform, kms),
+      kms: kmsKeysFrom(config, platform, pinnedKms(kms, config.kms.pinned)),
       revocation: { fetch, allowedHosts },
     }),
   }

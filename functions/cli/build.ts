@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
+import { kmsFrom } from '#functions/ports.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { policyKeys } from '#shared/policy/types.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
@@ -16,6 +17,7 @@ interface BuildCommandOptions {
   config: string
   out: string
   budgets?: true
+  pinKeys?: true
   output: Format
 }
 
@@ -25,6 +27,7 @@ export function buildCommand(cli: Cli): Command {
     .description('Check config and policies and build the Lambda and Worker bundles around them.')
     .option('--config <file>', 'the config', DEFAULT_CONFIG)
     .option('--out <folder>', 'where the bundles go', 'dist')
+    .option('--pin-keys', 'fetch public keys from AWS KMS now, and put them in')
     .option('--budgets', 'measure load times, too, and fail past a budget')
     .addOption(formatOption())
     .addHelpText('after', HELP)
@@ -32,7 +35,8 @@ export function buildCommand(cli: Cli): Command {
 }
 
 async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
-  const { deployment, policies, warnings } = await readDeployment(options.config)
+  const { deployment: read, policies, warnings } = await readDeployment(options.config)
+  const deployment = options.pinKeys ? await withKeys(io, read) : read
   if (warnings.length > 0) io.err(`notes on ${policies}:\n${faultList(warnings)}`)
   const withoutWorker = noWorkerBecause(deployment)
   if (withoutWorker !== undefined) io.err(`${withoutWorker}\n`)
@@ -58,6 +62,21 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   }
   print(io, options.output, data, () => text(io, data))
   return options.budgets && [...bundles, ...cel].some(({ over }) => over.length > 0) ? 1 : 0
+}
+
+/** The deployment with its keys, fetched with the credentials of whoever builds. */
+async function withKeys(io: Io, read: Deployment): Promise<Deployment> {
+  const { pinKeys } = await import('./pin-keys.ts')
+  const deployment = await pinKeys(read, { kms: kmsFrom({ env: io.env }), now: Date.now })
+  const { fetchedAt = '', keys = [] } = deployment.config.kms.pinned ?? {}
+  io.err(
+    `pinned ${counted(
+      keys.map(({ keyId }) => keyId),
+      'key',
+      'keys',
+    )} as of ${fetchedAt}: a key that is disabled later counts until the next build\n`,
+  )
+  return deployment
 }
 
 /** Throws `CONFIG_INVALID` where nothing can be written to the folder. */
@@ -151,4 +170,5 @@ Examples:
   $ countersign build
   $ countersign build --config prod/countersign.yaml --out build/prod
   $ countersign build --budgets --output json
+  $ countersign build --pin-keys --out build/edge     # functions need no credentials for these keys
 `

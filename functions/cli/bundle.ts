@@ -220,16 +220,21 @@ function usesSigstore(attestor: AttestorDraft): boolean {
   return kind === 'cosign-key' ? attestor.trust !== undefined : kind !== 'notary'
 }
 
-/** True when the sealing key or an attestor of any policy lives in AWS KMS. */
+/** True when functions ask AWS KMS: for the sealing key, or a key of any policy that is not pinned. */
 export function usesKms(deployment: Deployment): boolean {
   const { key } = deployment.config.outcomes
-  return key.kind === 'kms' || keyReferences(deployment).some(isAws)
+  if (key.kind === 'kms') return true
+  const isPinned =
+    deployment.config.kms.pinned !== undefined &&
+    !deployment.policies.some(({ attestors }) => attestors.some(isUnresolved))
+  return !isPinned && keyReferences(deployment).some(isAws)
 }
 
 /** Of the two services that policies can name. */
 const isAws = (reference: string): boolean => reference.startsWith('awskms:')
 
-function keyReferences(deployment: Deployment): string[] {
+/** The references of all attestors, each as often as it stands there. */
+export function keyReferences(deployment: Pick<Deployment, 'config' | 'policies'>): string[] {
   return draftsIn(deployment).flatMap((attestor) =>
     attestor.kind === 'cosign-key' && 'kms' in attestor.key ? [attestor.key.kms] : [],
   )
@@ -247,7 +252,7 @@ function looksUpRevocation(deployment: Deployment): boolean {
 }
 
 /** Every attestor of every policy, without what only requests give some of them. */
-function draftsIn({ policies }: Deployment): AttestorDraft[] {
+function draftsIn({ policies }: Pick<Deployment, 'policies'>): AttestorDraft[] {
   return policies.flatMap(({ attestors }) => attestors.map(draftOf))
 }
 
