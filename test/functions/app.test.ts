@@ -614,6 +614,7 @@ describe('the log', () => {
         registryCalls: 0,
         trace,
         deployment: 'ffffffffffff',
+        cause: 'rejected',
         policySet: SET['image-policy-set'],
         timeoutMs: 3700,
         ms: 0,

@@ -4,6 +4,7 @@ import type { JsonObject } from '#shared/admission/types.ts'
 import type { AppliedPolicy } from '#shared/engine/applied.ts'
 import type { EngineDecision, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { MAX_RECORDED, MAX_RECORDED_CHARS } from '#shared/limits.ts'
+import { admitInAuditMode } from '#shared/policy/decide.ts'
 import { type PolicyEvent, policyEvents, type Reviewed } from '#shared/report/event.ts'
 import {
   callFor,
@@ -164,6 +165,30 @@ spec:
     const [failed] = await validated(await world.engine([policy]), deployment)
     expect(failed).toMatchObject({ policy: 'signed', autogen: 'defaults', status: 'fail' })
     expect(failed?.resource).toMatchObject({ group: 'apps', kind: 'Deployment', name: 'web' })
+  })
+
+  test('of a cluster in audit mode say so: nothing is denied, and what would be is told as audit', async () => {
+    const engine = await world.engine([policyText(world.keys)])
+    const pod = podWith([unsigned.pinned])
+    const decision = admitInAuditMode(await engine.validate(requestFor(pod), callFor()))
+    const told = policyEvents(reviewed(decision, pod, { mode: 'audit', trace: 'f'.repeat(32) }))
+    expect(told).toMatchObject([
+      {
+        verdict: 'allow',
+        status: 'fail',
+        action: 'audit',
+        mode: 'audit',
+        trace: 'f'.repeat(32),
+        message: 'every image must be signed',
+      },
+    ])
+  })
+
+  test('of a denial that no policy made and audit mode let in are still there', () => {
+    const decision = admitInAuditMode(denied('KMS is away', { code: 503 }))
+    const [event, ...more] = policyEvents(reviewed(decision, podWith([]), { mode: 'audit' }))
+    expect(event).toMatchObject({ status: 'error', action: 'audit', message: 'KMS is away' })
+    expect(more).toEqual([])
   })
 
   test('a request that no policy is about has no event', async () => {
