@@ -330,6 +330,7 @@ ${references}`
     const mutated = await call('ivpol/mutate', requestFor(WIDGET(signed.tagged)))
     const paths = decodePatch(mutated.patch).map(({ path }) => path)
     expect(paths.filter((path) => !path.startsWith('/metadata/annotations'))).toEqual([])
+    expect(world.registry.requests, 'what is not pinned is not resolved').toEqual([])
     const tagged = await call('ivpol/validate', requestFor(WIDGET(signed.tagged)))
     expect(tagged.status.message).toBe(
       `Policy signed failed: image ${signed.tagged} does not have a digest`,
