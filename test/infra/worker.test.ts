@@ -6,6 +6,24 @@ import { ROOT, run, suite, tool, withoutTools } from './tools.ts'
 
 const CONFIG = 'infra/cloudflare'
 
+test('the Worker runs with what the tests run it with, behind its own domain only, and logs no addresses', async () => {
+  const [config, runner] = await Promise.all(
+    [`${CONFIG}/wrangler.jsonc`, 'test/workerd.ts'].map((file) => readFile(ROOT + file, 'utf8')),
+  )
+  const { compatibilityDate } = /compatibilityDate: '(?<compatibilityDate>[^']+)'/.exec(runner!)!
+    .groups!
+  // Comments are whole lines.
+  const settings = JSON.parse(config!.replace(/^\s*\/\/.*$/gm, ''))
+  expect(settings).toMatchObject({
+    compatibility_date: compatibilityDate,
+    compatibility_flags: [],
+    no_bundle: true,
+    workers_dev: false,
+    preview_urls: false,
+    observability: { logs: { invocation_logs: false } },
+  })
+})
+
 describe.skipIf(withoutTools)(suite('wrangler.jsonc'), () => {
   let folder: string
   beforeAll(async () => {
