@@ -27,13 +27,14 @@ function lineOf(io: Io, record: Readonly<Record<string, unknown>>): string | und
 
 function decisionLine(io: Io, record: Readonly<Record<string, unknown>>): string {
   const { green, red, dim } = io.colors
-  const { phase, verdict, cluster, kind, namespace, name, operation, seal, calls, ms, message } =
-    record
+  const { phase, verdict, cluster, kind, namespace, name, operation, seal, calls, ms } = record
+  const { message, wouldDeny } = record
   const paint = verdict === 'allow' ? green : red
   const object = [cluster, namespace, kind, name].filter((part) => part !== undefined).join('/')
   const used = calls === undefined ? '' : `calls ${JSON.stringify(calls)}`
   const took = words(`${ms} ms`, seal === undefined ? undefined : `seal ${seal}`, used)
-  const said = message === undefined ? '' : `\n         ${message}`
+  const told = message ?? (wouldDeny === undefined ? undefined : `audit mode: ${wouldDeny}`)
+  const said = told === undefined ? '' : `\n         ${told}`
   return `${String(phase).padEnd(8)} ${paint(String(verdict))} ${words(operation, object)}  ${dim(took)}${said}`
 }
 

@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import https from 'node:https'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type AppOptions, createApp, type Transport } from '#functions/app.ts'
 import type { ClientCertificate } from '#functions/auth.ts'
 import { readCertificate } from '#functions/certificate-node.ts'
 import { verifiedCertificate } from '#functions/certificate-worker.ts'
+import { compose } from '#functions/compose.ts'
 import { type Config, parseConfig } from '#functions/config.ts'
 import { createDeployment, policiesOf } from '#functions/deployment.ts'
+import { readConfig } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { toLambdaHandler } from '#functions/lambda.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
@@ -40,14 +45,16 @@ const shown = readCertificate(client.der) as ClientCertificate
 
 const BASE = { tokens: [hashOf(TOKEN)] }
 
-function configOf(...clusters: object[]): Config {
-  return parseConfig({
+function document(...clusters: object[]) {
+  return {
     policies: 'policies',
     endpoint: 'https://admission.example.com',
     outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
     clusters,
-  })
+  }
 }
+
+const configOf = (...clusters: object[]): Config => parseConfig(document(...clusters))
 
 /** An app whose validate flow decides as told, what it was asked, what it logged and what it told. */
 function door(
@@ -287,6 +294,27 @@ describe('audit mode', () => {
       { cluster: 'staging', mode: 'audit', trace: TRACE },
     ])
     expect(events[1]?.decision.audited?.message).toBe('Policy a failed: no')
+  })
+
+  test('is said where the config is loaded, with its place, and when functions start', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'countersign-'))
+    const file = path.join(folder, 'countersign.yaml')
+    await writeFile(file, JSON.stringify(document(...clusters), null, 1))
+    const { trust } = await readConfig(file)
+    expect(trust.notes()).toEqual([
+      {
+        path: expect.stringMatching(/countersign\.yaml:\d+:\d+$/),
+        message:
+          'clusters[1].mode: cluster staging is in audit mode: nothing is denied there; what would be is a warning and an audit annotation',
+      },
+    ])
+    await rm(folder, { recursive: true })
+    const lines: Record<string, unknown>[] = []
+    const log = (record: Readonly<Record<string, unknown>>) => lines.push(record)
+    const deployment = { config: configOf(...clusters), policies: [], hash: '0' }
+    const env = { SEAL: 'A'.repeat(44) }
+    compose(deployment, { env, log, hash: nodeHash, maxBodyBytes: 1 }, {})
+    expect(lines).toEqual([{ level: 'warn', event: 'audit-mode', clusters: ['staging'] }])
   })
 
   test('changes nothing about what is let in anyway', async () => {
