@@ -395,6 +395,11 @@ describe('routes', () => {
     saying('sign', 'cluster'),
     saying('other', 'other'),
   ]
+  /** What the door says of names that no policy of the cluster has; undefined for none. */
+  const notLoaded = (...names: string[]) =>
+    names.length === 0
+      ? undefined
+      : `not evaluated: the webhook URL names ${names.map((name) => JSON.stringify(name)).join(', ')}, but this cluster has no such policy loaded`
   const podIn = (namespace?: string) =>
     requestFor(podWith([unsigned.tagged], { name: 'web', ...(namespace && { namespace }) }))
 
@@ -413,8 +418,8 @@ describe('routes', () => {
     { route: 'nivpol/validate', namespace: 'team-c', says: undefined },
     { route: 'nivpol/validate/sign', namespace: undefined, says: undefined },
     { route: 'nivpol/validate', namespace: undefined, says: undefined },
-    { route: 'nivpol/validate/other', namespace: 'team-a', says: undefined },
-    { route: 'ivpol/validate/unknown', namespace: 'team-a', says: undefined },
+    { route: 'nivpol/validate/other', namespace: 'team-a', says: notLoaded('other') },
+    { route: 'ivpol/validate/unknown', namespace: 'team-a', says: notLoaded('unknown') },
   ])('$route in $namespace: $says (IVP-11)', async ({ route, namespace, says }) => {
     const call = await door(texts())
     const answer = await call(route, podIn(namespace))
@@ -434,15 +439,22 @@ describe('routes', () => {
   })
 
   test.each([
-    { granted: ['sign'], ivpol: 'Policy sign failed: cluster', nivpol: undefined },
-    { granted: ['team-a/sign'], ivpol: undefined, nivpol: 'Policy sign failed: A' },
-    { granted: ['team-b/sign'], ivpol: undefined, nivpol: undefined },
+    { granted: 'sign', ivpol: 'Policy sign failed: cluster', nivpol: undefined },
+    { granted: 'team-a/sign', ivpol: undefined, nivpol: 'Policy sign failed: A' },
+    { granted: 'team-b/sign', ivpol: undefined, nivpol: undefined },
   ])('of a cluster with $granted reach nothing else', async ({ granted, ivpol, nivpol }) => {
-    const call = await door(texts(), {}, granted)
-    for (const names of ['', '/sign', '/sign/other']) {
-      const cluster = await call(`ivpol/validate${names}`, podIn('team-a'))
-      const own = await call(`nivpol/validate${names}`, podIn('team-a'))
-      expect([cluster.status?.message, own.status?.message]).toEqual([ivpol, nivpol])
+    const call = await door(texts(), {}, [granted])
+    const isNamespaced = granted.includes('/')
+    for (const names of [[], ['sign'], ['sign', 'other']]) {
+      const path = ['validate', ...names].join('/')
+      const cluster = await call(`ivpol/${path}`, podIn('team-a'))
+      const own = await call(`nivpol/${path}`, podIn('team-a'))
+      const unknown = (isKnown: boolean) =>
+        notLoaded(...names.filter((name) => name !== 'sign' || !isKnown))
+      expect([cluster.status?.message, own.status?.message]).toEqual([
+        ivpol ?? unknown(!isNamespaced),
+        nivpol ?? unknown(isNamespaced),
+      ])
     }
   })
 
