@@ -12,6 +12,8 @@ export interface LocalWorker {
 export async function startWorker(
   entry: string,
   bindings: Record<string, string> = {},
+  /** What Cloudflare says of every connection. */
+  cf: Record<string, unknown> | false = false,
 ): Promise<LocalWorker> {
   const folder = path.dirname(entry)
   const names = (await readdir(folder)).filter((name) => name.endsWith('.mjs'))
@@ -31,7 +33,7 @@ export async function startWorker(
     compatibilityDate: '2026-01-01',
     host: '127.0.0.1',
     port: 0,
-    cf: false,
+    cf,
     log: new Log(LogLevel.NONE),
     handleRuntimeStdio: () => undefined,
   })
