@@ -56,10 +56,12 @@ export class Backtracker {
     const left = this.#left
     const width = text.length + 1
     let steps = 0
-    left.length = 0
-    left.push(from, start)
-    for (let pc = left.pop(); pc !== undefined; pc = left.pop()) {
-      let at = left.pop() ?? 0
+    left[0] = from
+    left[1] = start
+    // The array keeps its length: what is behind `size` is of no meaning.
+    for (let size = 2; size > 0; ) {
+      let pc = left[--size] ?? 0
+      let at = left[--size] ?? 0
       if (pc < 0) {
         found[-1 - pc] = at
         continue
@@ -74,9 +76,12 @@ export class Backtracker {
         const op = ops[pc]
         const arg = args[pc] ?? 0
         pc = outs[pc] ?? 0
-        if (op === SPLIT) left.push(at, arg)
-        else if (op === CAPTURE) {
-          left.push(found[arg] ?? -1, -1 - arg)
+        if (op === SPLIT) {
+          left[size++] = at
+          left[size++] = arg
+        } else if (op === CAPTURE) {
+          left[size++] = found[arg] ?? -1
+          left[size++] = -1 - arg
           found[arg] = at
         } else if (op === ASSERT) {
           if ((arg & ~assertionsAt(text, at)) !== 0) break
