@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
@@ -85,6 +86,8 @@ async function writeBundles(deployment: Deployment, outDir: string): Promise<Bun
     throw new AdmissionError('CONFIG_INVALID', '--out: expected the name of a folder')
   }
   try {
+    // Before anything is bundled, so that nothing is half-written where the folder cannot be.
+    await mkdir(path.resolve(outDir), { recursive: true })
     return await bundleFunctions({ deployment, outDir })
   } catch (thrown) {
     const reason = REASONS[(thrown as { code?: string }).code ?? '']
