@@ -7,8 +7,7 @@ import { admitted, denied, pinned, type Scenario, sealCounts } from './scenario.
 export const EXCEPTIONS: readonly Scenario[] = [
   {
     name: 'exceptions',
-    title:
-      'An exception for an image lets in that image; one for a namespace skips the policy there',
+    title: 'An exception lets in the image, or the namespace, that it is about',
     async run(stage) {
       const legacy = await stage.image('legacy', 'nobody')
       const other = await stage.image('legacy-copy', 'nobody')
