@@ -5,6 +5,7 @@ import { type Deployment, formatDeployment } from '#functions/deployment.ts'
 import { contextNeeds } from '#shared/policy/outside.ts'
 import { draftOf, type PolicyAttestor } from '#shared/policy/types.ts'
 import type { AttestorDraft } from '#shared/signature/types.ts'
+import { mergeStart } from './merge-start.ts'
 import { packageRoot } from './package.ts'
 
 /** What is built: two Lambda functions and one Worker with both phases. */
@@ -124,20 +125,25 @@ async function bundle(
   })
   await rm(outdir, { recursive: true, force: true })
   await mkdir(outdir, { recursive: true })
-  await Promise.all(outputFiles.map((file) => writeFile(file.path, file.contents)))
+  // Every export of a Worker's module would be taken for a handler.
+  const files =
+    name === 'worker'
+      ? outputFiles
+      : await mergeStart(outputFiles, metafile, { banner: BANNER, build })
+  await Promise.all(files.map((file) => writeFile(file.path, file.contents)))
   return { name, entry: path.join(outdir, 'index.mjs'), ...measure(metafile) }
 }
 
 type Target = Pick<BuildOptions, 'platform' | 'mainFields' | 'conditions' | 'banner' | 'external'>
 
+/** Some CommonJS dependencies of the KMS client ask for built-in modules by `require`. */
+const BANNER = "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);"
+
 const LAMBDA: Target = {
   platform: 'node',
   mainFields: ['module', 'main'],
   conditions: ['node', 'import'],
-  // Some CommonJS dependencies of the KMS client ask for built-in modules by `require`.
-  banner: {
-    js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);",
-  },
+  banner: { js: BANNER },
 }
 
 const WORKER: Target = {

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compare } from '#functions/cli/budgets.ts'
 import { type BundleReport, bundleFunctions } from '#functions/cli/bundle.ts'
@@ -63,6 +64,16 @@ describe('bundleFunctions', () => {
     expect([hasSdk, hasStub]).toEqual([true, false])
     expect(report.totalBytes).toBeGreaterThan(report.ownBytes)
     expect((await readFile(report.entry, 'utf8')).includes('TrentService')).toBe(false)
+  })
+
+  test('has all that is loaded at the start in one file, and every later one loads with it', async () => {
+    const { report } = await bundle({ secrets: [{ id: 'a', env: 'SEAL' }] })
+    const start = await readFile(report.entry, 'utf8')
+    expect(/(?:from|import)\s*"\.\//.test(start)).toBe(false)
+    const dir = path.dirname(report.entry)
+    const modules = (await readdir(dir)).filter((name) => name.endsWith('.mjs'))
+    expect(modules.length).toBeGreaterThan(10)
+    for (const name of modules) await import(pathToFileURL(path.join(dir, name)).href)
   })
 
   test.each([
