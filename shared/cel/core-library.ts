@@ -4,7 +4,7 @@ import { sets } from './library/sets.ts'
 import { strings } from './library/strings.ts'
 import { standardLibrary } from './standard-library.ts'
 
-/** What nearly every policy gets by with, so that functions load the rest (`libraries.ts`) only for policies that need it. */
+/** What most policies get by with that call more than `plainLibrary` has; functions load `kyverno-library.ts` only for those that need it. */
 export const coreLibrary: Library = {
   ...standardLibrary,
   ...strings,
