@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer, type Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:https'
 import type { JsonObject } from '#shared/admission/types.ts'
 import { ClusterStore, hasLabels, identityOf, RESOURCES } from './cluster-store.ts'
+import { closeServer, listenLocally, pour } from './loopback.ts'
 import { createDevCertificates } from './tls.ts'
 
 /** How an answer of the API server goes wrong. */
@@ -55,12 +54,8 @@ export async function startClusterApi(
     faults: new Map(),
   }
   const server = createServer(certificates, (request, response) => answer(state, request, response))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // Listening on a TCP port, so the address is one.
-  const { port } = server.address() as AddressInfo
   return {
-    url: `https://127.0.0.1:${port}`,
+    url: `https://127.0.0.1:${await listenLocally(server)}`,
     ca: certificates.ca,
     token: state.token,
     requests: state.requests,
@@ -69,11 +64,6 @@ export async function startClusterApi(
     remove: (object) => store.remove(object),
     close: () => closeServer(server),
   }
-}
-
-function closeServer(server: Server): Promise<void> {
-  server.closeAllConnections()
-  return new Promise((resolve) => server.close(() => resolve()))
 }
 
 interface State {
@@ -139,8 +129,6 @@ function failure(code: number, reason: string, details?: JsonObject): Reply {
   return { status: code, body: details === undefined ? body : { ...body, details } }
 }
 
-const CHUNK = Buffer.alloc(64 * 1024, ' ')
-
 function misbehave(fault: ClusterFault, response: ServerResponse): void {
   if (typeof fault === 'object') send(response, failure(fault.status, 'Unknown'))
   else if (fault === 'endless body') sendForever(response)
@@ -159,11 +147,5 @@ const WRONG: Readonly<Record<'malformed JSON' | 'html' | 'another object', Reply
 
 function sendForever(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json' })
-  const more = () => {
-    while (!response.destroyed && response.write(CHUNK)) {
-      // Until the buffer is full.
-    }
-  }
-  response.on('drain', more)
-  more()
+  pour(response)
 }

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { KmsError } from './kms-error.ts'
 import { type Input, OPERATIONS } from './kms-operations.ts'
 import { type KeyRequest, KeyStore, type LocalKey } from './kms-store.ts'
+import { bodyOf, closeServer, listenLocally } from './loopback.ts'
 
 /** Something that goes wrong on purpose, for one operation or for all. */
 export type KmsFault = { operation?: string } & (
@@ -42,12 +41,8 @@ export async function startKms(options: KmsEmulatorOptions = {}): Promise<KmsEmu
   const store = new KeyStore(region, account)
   const state: State = { store, calls: {}, fault: undefined }
   const server = createServer((request, response) => void handle(request, response, state))
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  // A TCP server has an AddressInfo; strings belong to pipes.
-  const address = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${await listenLocally(server, port)}`,
     region,
     get calls() {
       return { ...state.calls }
@@ -62,7 +57,7 @@ export async function startKms(options: KmsEmulatorOptions = {}): Promise<KmsEmu
     fail(fault) {
       state.fault = fault === undefined ? undefined : { ...fault }
     },
-    close: () => close(server),
+    close: () => closeServer(server),
   }
 }
 
@@ -72,20 +67,13 @@ interface State {
   fault: KmsFault | undefined
 }
 
-async function close(server: Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  server.closeAllConnections()
-  await closed
-}
-
 async function handle(
   request: IncomingMessage,
   response: ServerResponse,
   state: State,
 ): Promise<void> {
   try {
-    const body = await readBody(request)
+    const body = (await bodyOf(request)).toString('utf8')
     const operation = operationOf(request)
     state.calls[operation] = (state.calls[operation] ?? 0) + 1
     if (await misbehave(operation, state)) {
@@ -175,12 +163,6 @@ function checkAuthorization({ headers }: IncomingMessage, region: string): void 
   if (scope !== region) {
     throw new KmsError('InvalidSignatureException', `Credential should be scoped to ${region}.`)
   }
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 function answer(response: ServerResponse, status: number, body: object): void {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { pour } from './loopback.ts'
 import type { RegistryFault } from './registry-faults.ts'
 
 /** A complete answer before it is sent. */
@@ -7,8 +8,6 @@ export interface RegistryReply {
   headers: Record<string, string>
   body: Buffer
 }
-
-const CHUNK = Buffer.alloc(64 * 1024, ' ')
 
 /** Sends the reply as the fault wants it: late, cut, endless, elsewhere; or as it is. */
 export function answer(
@@ -72,11 +71,6 @@ function withOtherBytes(reply: RegistryReply): RegistryReply {
   if (at < 0) body[0] = (body[0] ?? 0) ^ 1
   else body[at + 7] = body[at + 7] === 0x31 ? 0x32 : 0x31
   return { ...reply, body }
-}
-
-function pour(response: ServerResponse): void {
-  while (!response.destroyed && response.write(CHUNK));
-  if (!response.destroyed) response.once('drain', () => pour(response))
 }
 
 function drip(response: ServerResponse, reply: RegistryReply, everyMs: number): void {

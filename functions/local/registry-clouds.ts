@@ -1,7 +1,6 @@
 import { createHash, createHmac, type KeyObject, randomBytes, verify } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { bodyOf, closeServer, listenLocally } from './loopback.ts'
 import type { RecordedRequest } from './registry.ts'
 import { answer, type RegistryReply } from './registry-answer.ts'
 import { RegistryFaults } from './registry-faults.ts'
@@ -70,7 +69,7 @@ export async function startClouds(
   const faults = new RegistryFaults()
   const requests: RecordedRequest[] = []
   const server = createServer(async (request, response) => {
-    const body = await textOf(request)
+    const body = (await bodyOf(request)).toString('utf8')
     const { method = '', url = '/', headers } = request
     const host = String(headers['x-forwarded-host'])
     requests.push({ method, url: `${host}${url}`, headers, body })
@@ -80,20 +79,12 @@ export async function startClouds(
     const reply = () => toReply(method, handle(call, { accounts, logins, now }))
     answer(response, method, url, reply, fault)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // A server that listens on TCP has an AddressInfo.
-  const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${await listenLocally(server)}`,
     logins,
     faults,
     requests,
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
+    close: () => closeServer(server),
   }
 }
 
@@ -234,11 +225,4 @@ function sha256(text: string): string {
 
 function hmac(key: Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  // An http request gives Buffers unless an encoding was set.
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString()
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -7,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { bodyOf, closeServer, listenLocally } from './loopback.ts'
 import { answer, type RegistryReply } from './registry-answer.ts'
 import { type RegistryAuth, RegistryGate } from './registry-auth.ts'
 import { RegistryFaults } from './registry-faults.ts'
@@ -75,10 +74,7 @@ export async function startRegistry(options: LocalRegistryOptions = {}): Promise
   const server = listening(options, (request, response) => {
     listener(request, response).catch(() => response.destroy())
   })
-  server.listen(options.port ?? 0, '127.0.0.1')
-  await once(server, 'listening')
-  // A server that listens on TCP has an AddressInfo.
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const host = `127.0.0.1:${await listenLocally(server, options.port)}`
   const url = `${options.tls === undefined ? 'http' : 'https'}://${host}`
   return {
     host,
@@ -87,7 +83,7 @@ export async function startRegistry(options: LocalRegistryOptions = {}): Promise
     requests,
     repositories,
     revokeTokens: () => gate.revokeTokens(),
-    close: () => closed(server),
+    close: () => closeServer(server),
   }
 }
 
@@ -96,17 +92,4 @@ function listening(
   listener: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   return options.tls === undefined ? createServer(listener) : createTlsServer(options.tls, listener)
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  // An http request gives Buffers unless an encoding was set.
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-}
-
-async function closed(server: Server): Promise<void> {
-  server.close()
-  server.closeAllConnections()
-  if (server.listening) await once(server, 'close')
 }

@@ -1,9 +1,8 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { utf8 } from '#shared/bytes.ts'
 import { canonicalJson, type JsonValue } from '#shared/json.ts'
+import { closeServer, listenLocally, pour } from './loopback.ts'
 
 /** The top-level roles of TUF. */
 export type TufRole = 'root' | 'timestamp' | 'snapshot' | 'targets'
@@ -153,28 +152,10 @@ export async function startTufMirror({ files }: TufRepository): Promise<TufMirro
     const status = fault ?? (file === undefined ? 404 : 200)
     response.writeHead(status).end(status === 200 ? file : '')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // A listening TCP server has an address with a port.
-  const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${await listenLocally(server)}`,
     requests,
     faults,
-    async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
+    close: () => closeServer(server),
   }
-}
-
-/** Sends until nobody reads any more. */
-function pour(response: ServerResponse): void {
-  const chunk = Buffer.alloc(64 * 1024, ' ')
-  const more = () => {
-    while (!response.destroyed && response.write(chunk));
-  }
-  response.on('drain', more)
-  more()
 }

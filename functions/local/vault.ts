@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { bodyOf, closeServer, listenLocally } from './loopback.ts'
 import { type TransitCall, TransitKey, VaultError } from './vault-store.ts'
 
 /** Something that goes wrong on purpose. */
@@ -66,12 +65,7 @@ export async function startVault(options: VaultEmulatorOptions = {}): Promise<Va
   const listener = (request: IncomingMessage, response: ServerResponse) =>
     void handle(request, response, state)
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
-  // Longer than a busy machine takes between two requests: a client would find its connection cut.
-  server.keepAliveTimeout = 60_000
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // A TCP server has an AddressInfo; strings belong to pipes.
-  const { port } = server.address() as AddressInfo
+  const port = await listenLocally(server)
   return {
     url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     mount,
@@ -88,15 +82,8 @@ export async function startVault(options: VaultEmulatorOptions = {}): Promise<Va
     fail(fault) {
       state.fault = fault === undefined ? undefined : { ...fault }
     },
-    close: () => close(server),
+    close: () => closeServer(server),
   }
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  server.closeAllConnections()
-  await closed
 }
 
 async function handle(
@@ -105,7 +92,7 @@ async function handle(
   state: State,
 ): Promise<void> {
   try {
-    const text = await readText(request)
+    const text = (await bodyOf(request)).toString('utf8')
     const { method = '', url: path = '' } = request
     const body = text === '' ? undefined : parseBody(text)
     state.requests.push({ method, path, body })
@@ -267,12 +254,6 @@ function parseBody(body: string): Body {
     throw Object.assign(new VaultError(400, 'failed to parse JSON input'), { cause })
   }
   throw new VaultError(400, 'failed to parse JSON input')
-}
-
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 function answer(response: ServerResponse, status: number, body: object): void {
