@@ -178,8 +178,10 @@ describe('events for sinks', () => {
     expect(bodies.match(/"event":"policy"/g)).toHaveLength(2)
   })
 
-  test('are not even loaded when nobody wants them', () => {
-    expect(door({ log: false }, decided({}), lazyEvents).app).toBeDefined()
+  test('are not even loaded when nobody wants them', async () => {
+    const { post, names } = door({ log: false }, decided({}), lazyEvents)
+    await post('validate')
+    expect(names()).toEqual(['decision'])
     expect(lazyEvents({ events: { log: false, sinks: [], batch: 1 } } as never, {} as never)).toBe(
       undefined,
     )
