@@ -186,9 +186,14 @@ export class CallLedger {
   }
 
   #sealed({ policy, image, attestor, attestation, material }: Asked): Settled | undefined {
-    const name = attestation === undefined ? 'verifyImageSignatures' : 'verifyAttestationSignatures'
-    const { hash } = material ?? {}
-    const fact = this.#facts.find(policy.hash, name, image, attestor, attestation, hash)
+    const fact = this.#facts.find({
+      policyHash: policy.hash,
+      function: attestation === undefined ? 'verifyImageSignatures' : 'verifyAttestationSignatures',
+      image,
+      attestor,
+      attestation,
+      material: material?.hash,
+    })
     if (fact === undefined) return this.#options.sealedOnly ? { status: 'uncovered' } : undefined
     return { status: 'sealed', ...(fact.payload === undefined ? {} : { blob: fact.payload }) }
   }

@@ -69,7 +69,8 @@ export class RareCalls {
 
   /** Where it is known from that the tag of an image means its digest; undefined where it is not known, or not so. */
   tag({ policy, image }: TaggedImage): 'sealed' | 'live' | undefined {
-    if (this.#core.facts.has(policy.hash, TAG_CALL, image, '')) return 'sealed'
+    const about = { policyHash: policy.hash, function: TAG_CALL, image, attestor: '' }
+    if (this.#core.facts.find(about) !== undefined) return 'sealed'
     return this.#tags.get(tagKey(policy, image)) === true ? 'live' : undefined
   }
 

@@ -165,9 +165,8 @@ function isSame(a: FactSet, b: FactSet): boolean {
     left.facts.length === right.facts.length &&
     left.policies.length === right.policies.length &&
     left.facts.every((fact) => {
-      const { policyHash, function: name, image, attestor, attestation, material, payload } = fact
-      const other = b.find(policyHash, name, image, attestor, attestation, material)
-      return other !== undefined && other.payload?.digest === payload?.digest
+      const other = b.find(fact)
+      return other !== undefined && other.payload?.digest === fact.payload?.digest
     }) &&
     left.policies.every(({ policy, policyHash }) => b.covers(policy, policyHash))
   )

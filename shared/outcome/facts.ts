@@ -1,6 +1,12 @@
 import { pinnedDigest } from '../image/pin.ts'
 import type { Fact, Outcomes } from './types.ts'
 
+/** What a fact is about: two that are about the same are one. */
+export type FactAbout = Pick<Fact, 'policyHash' | 'function' | 'image' | 'attestor'> & {
+  attestation?: string | undefined
+  material?: string | undefined
+}
+
 /**
  * Facts by what they are about. A policy whose spec, keys or trust material changed has another hash, so its old facts are
  * not found; neither are those of an image string that differs in a single character.
@@ -22,8 +28,7 @@ export class FactSet {
   }
 
   add(fact: Fact): void {
-    const { policyHash, function: name, image, attestor, attestation, material } = fact
-    this.#facts.set(factKey(policyHash, name, image, attestor, attestation, material), { ...fact })
+    this.#facts.set(factKey(fact), { ...fact })
   }
 
   /** Notes that a policy was evaluated to its end. */
@@ -31,26 +36,9 @@ export class FactSet {
     this.#policies.set(policyKey(policy, policyHash), { policy, policyHash })
   }
 
-  find(
-    policyHash: string,
-    name: string,
-    image: string,
-    attestor: string,
-    attestation?: string,
-    material?: string,
-  ): Fact | undefined {
-    return this.#facts.get(factKey(policyHash, name, image, attestor, attestation, material))
-  }
-
-  /** True when this host function is known to have succeeded for exactly this image string, attestor and attestation. */
-  has(
-    policyHash: string,
-    name: string,
-    image: string,
-    attestor: string,
-    attestation?: string,
-  ): boolean {
-    return this.find(policyHash, name, image, attestor, attestation) !== undefined
+  /** The fact that this host function succeeded for exactly this image string, attestor and attestation. */
+  find(about: FactAbout): Fact | undefined {
+    return this.#facts.get(factKey(about))
   }
 
   /** True when this policy, with this hash, was evaluated to its end by the mutate phase. */
@@ -69,14 +57,8 @@ export function isLasting(fact: Pick<Fact, 'image' | 'digest'>): boolean {
   return pinnedDigest(fact.image) === fact.digest
 }
 
-function factKey(
-  policyHash: string,
-  name: string,
-  image: string,
-  attestor: string,
-  attestation?: string,
-  material?: string,
-): string {
+function factKey(about: FactAbout): string {
+  const { policyHash, function: name, image, attestor, attestation, material } = about
   if (attestation === undefined && material === undefined) {
     // Most facts, hundreds in a large seal. With the length of the attestor no two run together, nor is any the JSON of a list.
     return `${policyHash}|${name}|${attestor.length}|${attestor}${image}`

@@ -9,7 +9,7 @@ export interface Fact {
   policy: string
   /** Hash of the policy's spec and everything its verdict depends on. */
   policyHash: string
-  /** Host function: `verifyImageSignatures` or `verifyAttestationSignatures`. */
+  /** Host function: `verifyImageSignatures`, `verifyAttestationSignatures`, or `resolveTag` of an image that is exempt by its tag. */
   function: string
   /** The image string exactly as the object has it after our patch. */
   image: string

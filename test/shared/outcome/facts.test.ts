@@ -54,9 +54,9 @@ describe('FactSet', () => {
       known: false,
     },
   ])('knows $name: $known', ({ key, known }) => {
-    const [hash = '', name = '', image = '', attestor = ''] = key
-    expect(set.has(hash, name, image, attestor)).toBe(known)
-    expect(set.find(hash, name, image, attestor)).toEqual(known ? FACT : undefined)
+    const [policyHash = '', name = '', image = '', attestor = ''] = key
+    const found = set.find({ policyHash, function: name, image, attestor })
+    expect(found).toEqual(known ? FACT : undefined)
   })
 
   test.each([
@@ -66,12 +66,10 @@ describe('FactSet', () => {
   ])('knows a fact about an attestor with texts by $name: $known', ({ material, known }) => {
     const fact: Fact = { ...FACT, material: 'hash of the texts' }
     const facts = FactSet.of({ policies: [], facts: [fact] })
-    const found = facts.find('hash', FACT.function, IMAGE, 'key', undefined, material)
+    const found = facts.find({ ...FACT, material })
     expect(found).toEqual(known ? fact : undefined)
     const plain = FactSet.of({ policies: [], facts: [FACT] })
-    expect(plain.find('hash', FACT.function, IMAGE, 'key', undefined, material)).toEqual(
-      material === undefined ? FACT : undefined,
-    )
+    expect(plain.find({ ...FACT, material })).toEqual(material === undefined ? FACT : undefined)
   })
 
   test.each([
@@ -86,9 +84,9 @@ describe('FactSet', () => {
       payload: { digest: DIGEST, size: 1 },
     }
     const facts = FactSet.of({ policies: [], facts: [FACT, fact] })
-    const found = facts.find('hash', 'verifyAttestationSignatures', IMAGE, 'key', attestation)
+    const found = facts.find({ ...fact, attestation })
     expect(found).toEqual(known ? fact : undefined)
-    expect(facts.find('hash', 'verifyImageSignatures', IMAGE, 'key', attestation)).toEqual(
+    expect(facts.find({ ...FACT, attestation })).toEqual(
       attestation === undefined ? FACT : undefined,
     )
   })
