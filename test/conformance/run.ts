@@ -7,7 +7,7 @@ import { runSigstoreBundles } from './signatures.ts'
 import { runWebhooks } from './webhooks.ts'
 
 // Runs every suite over a folder of cases: `--cases DIR`, else ../shared/cases. One line per suite; exit 1 on any failure that is not a
-// recorded deviation and on any recorded deviation that passes; exit 2 where there are no cases.
+// recorded deviation, on any recorded deviation that passes and on a suite without a case; exit 2 where there is no folder of cases.
 
 const SUITES: Readonly<Record<string, (casesDir: string) => Promise<SuiteResult>>> = {
   'cel/kubernetes.json': runCelKubernetes,
@@ -32,6 +32,9 @@ for (const [name, run] of Object.entries(SUITES)) {
   const result = await run(casesDir)
   failed += result.failed
   print(name, result)
+  if (result.passed + result.failed + result.known > 0) continue
+  failed++
+  console.error(`${name} has no cases in ${casesDir}`)
 }
 process.exitCode = failed === 0 ? 0 : 1
 
