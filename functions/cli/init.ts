@@ -2,7 +2,7 @@ import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CLUSTER_NAME, CONFIG_SCHEMA } from '#functions/config-schema.ts'
-import { toBase64 } from '#shared/bytes.ts'
+import { toPem } from '#functions/local/pem.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import {
   CONFIG_FILE,
@@ -113,15 +113,12 @@ interface KeyPair {
 async function newKeyPair(): Promise<KeyPair> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
   const pair = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const spki = new Uint8Array(await crypto.subtle.exportKey('spki', pair.publicKey))
+  const pkcs8 = new Uint8Array(await crypto.subtle.exportKey('pkcs8', pair.privateKey))
   return {
-    publicKey: pem('PUBLIC KEY', await crypto.subtle.exportKey('spki', pair.publicKey)),
-    privateKey: pem('PRIVATE KEY', await crypto.subtle.exportKey('pkcs8', pair.privateKey)),
+    publicKey: toPem('PUBLIC KEY', spki),
+    privateKey: toPem('PRIVATE KEY', pkcs8),
   }
-}
-
-function pem(label: string, bytes: ArrayBuffer): string {
-  const lines = toBase64(new Uint8Array(bytes)).match(/.{1,64}/g) ?? []
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
 }
 
 function keyFiles({ publicKey, privateKey }: KeyPair): NewFile[] {

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { toBase64, toHex } from '#shared/bytes.ts'
+import { toPem } from './pem.ts'
 import { localSigner, type Signer } from './signer.ts'
 import type { BundleOptions, LocalSigstore } from './sigstore/authority.ts'
 import type { LeafOptions } from './sigstore/certificate.ts'
@@ -108,12 +109,7 @@ export function verificationMaterial(signer: Signer, made: Made, version: string
 
 /** PEM of certificates. */
 export function pemOf(certificates: readonly Uint8Array[]): string {
-  return certificates
-    .map((der) => {
-      const lines = toBase64(der).match(/.{1,64}/g) ?? []
-      return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
-    })
-    .join('')
+  return certificates.map((der) => toPem('CERTIFICATE', der)).join('')
 }
 
 function entryOf(

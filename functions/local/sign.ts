@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { toBase64 } from '#shared/bytes.ts'
 import type { Descriptor } from '#shared/registry/types.ts'
 import { BUNDLE_V03 } from '#shared/signature/bundle.ts'
 import {
@@ -321,8 +322,4 @@ function mediaTypeOf(version: BundleVersion): string {
 
 function toBytes(value: object): Buffer {
   return Buffer.from(JSON.stringify(value))
-}
-
-function toBase64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64')
 }

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { type Bytes, concat, toBase64, utf8 } from '#shared/bytes.ts'
+import { type Bytes, concat, utf8 } from '#shared/bytes.ts'
 import * as der from './der.ts'
+import { toPem } from './pem.ts'
 
 /** A certificate authority and one server certificate under it, all PEM. */
 export interface DevCertificates {
@@ -144,9 +145,4 @@ function ipv6Bytes(address: string): Uint8Array {
       return [value >> 8, value & 0xff]
     }),
   )
-}
-
-function toPem(label: string, bytes: Uint8Array): string {
-  const lines = toBase64(bytes).match(/.{1,64}/g) ?? []
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
 }

@@ -1,4 +1,5 @@
 import { concat, toBase64, toHex, utf8 } from '#shared/bytes.ts'
+import { toPem } from '../pem.ts'
 import { digestOf, type Pair, signWith, spkiOf } from './keys.ts'
 
 /** Entries of the transparency logs of a local Sigstore, of both generations. */
@@ -108,7 +109,8 @@ function specOf(
     leaf === undefined
       ? { publicKey: { rawBytes: toBase64(spkiOf(signer)) } }
       : { x509Certificate: { rawBytes: toBase64(leaf) } }
-  const pem = pemOf(leaf === undefined ? 'PUBLIC KEY' : 'CERTIFICATE', leaf ?? spkiOf(signer))
+  const label = leaf === undefined ? 'PUBLIC KEY' : 'CERTIFICATE'
+  const pem = toBase64(utf8(toPem(label, leaf ?? spkiOf(signer))))
   const sig = toBase64(signature)
   const hex = (bytes: Uint8Array, algorithm = 'sha256') => ({
     algorithm,
@@ -146,9 +148,4 @@ function specOf(
     default:
       return {}
   }
-}
-
-function pemOf(label: string, bytes: Uint8Array): string {
-  const lines = toBase64(bytes).match(/.{1,64}/g) ?? []
-  return toBase64(utf8(`-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`))
 }
