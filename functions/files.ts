@@ -48,6 +48,17 @@ export async function readText(
   }
 }
 
+/** Text of one file, or undefined where there is none. Throws `CONFIG_INVALID` when it cannot be read. */
+export async function readTextIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (thrown) {
+    const { code } = thrown as { code?: string }
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new AdmissionError('CONFIG_INVALID', `cannot read ${file}: ${code}`, { cause: thrown })
+  }
+}
+
 /** Every policy document file (`.yaml`, `.yml`, `.json`) of a folder and its subfolders, by name; or the one file that was named. */
 export async function readPolicyFiles(where: string): Promise<TextFile[]> {
   try {

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { Config } from '#functions/config.ts'
+import type { ClusterConfig, Config } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { loadPolicyFolder, located, readConfig, readYaml, toFault } from '#functions/files.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
@@ -31,6 +31,21 @@ export async function readDeployment(configFile: string): Promise<DeploymentFile
   const warnings = [...loaded.warnings.map(toFault), ...trust.notes()]
   const trustedRoots = (config.trust ?? []).map((entry) => path.join(folder, entry.trustedRoot))
   return { deployment, policies, trustedRoots, warnings }
+}
+
+/** The cluster of this name. Throws `CONFIG_INVALID` with the names there are. */
+export function clusterNamed(
+  { clusters }: Config,
+  wanted: string,
+  configFile: string,
+): ClusterConfig {
+  const cluster = clusters.find(({ name }) => name === wanted)
+  if (cluster !== undefined) return cluster
+  const known = clusters.map(({ name }) => name).join(', ')
+  throw new AdmissionError(
+    'CONFIG_INVALID',
+    `${configFile} has no cluster ${wanted}; it has ${known}`,
+  )
 }
 
 async function deploymentOf(

@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import path from 'node:path'
-import { AdmissionError } from '#shared/errors.ts'
+import { readTextIfThere } from '#functions/files.ts'
 import type { CredentialsPort } from '#shared/ports.ts'
 import { credentialsFrom, parseDockerConfig } from '#shared/registry/credentials.ts'
 
@@ -22,21 +21,11 @@ export async function readDockerLogins(
 ): Promise<DockerLogins> {
   const folder = env.DOCKER_CONFIG ?? path.join(env.HOME ?? homedir(), '.docker')
   const file = path.join(folder, 'config.json')
-  const text = await readIfThere(file)
+  const text = await readTextIfThere(file)
   if (text === undefined) return ANONYMOUS
   const { rest, helpers } = withoutHelpers(text)
   const notes = helpers ? [`${file}: credential helpers are not run; only its auths are used`] : []
   return { credentials: credentialsFrom(parseDockerConfig(rest, file)), notes }
-}
-
-async function readIfThere(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (thrown) {
-    const { code } = thrown as { code?: string }
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new AdmissionError('CONFIG_INVALID', `cannot read ${file}: ${code}`, { cause: thrown })
-  }
 }
 
 /** The config without its helpers and without the empty entries that mark hosts a helper serves. */

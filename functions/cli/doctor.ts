@@ -1,17 +1,16 @@
-import path from 'node:path'
 import { Command } from 'commander'
 import { policiesOf } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG, readText } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { fromBase64, fromUtf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
-import { readDeployment } from './deployment.ts'
+import { clusterNamed, readDeployment } from './deployment.ts'
 import { examine } from './doctor/examine.ts'
 import { doctorText } from './doctor/text.ts'
 import type { ClientIdentity, Patient } from './doctor/types.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
 import { formatOption, print } from './output.ts'
-import { readCaBundle } from './webhooks/ca.ts'
+import { caFileOf, readCaBundle } from './webhooks/ca.ts'
 import { readToken, TOKEN_VARIABLE } from './webhooks/token.ts'
 
 interface DoctorOptions {
@@ -69,19 +68,14 @@ async function toPatient(io: Io, options: DoctorOptions): Promise<Patient> {
   }
   const { deployment } = await readDeployment(options.config)
   const { config } = deployment
-  const cluster = config.clusters.find(({ name }) => name === options.cluster)
-  if (cluster === undefined) {
-    const known = config.clusters.map(({ name }) => name).join(', ')
-    throw refusal(`${options.config} has no cluster ${options.cluster}; it has ${known}`)
-  }
+  const cluster = clusterNamed(config, options.cluster, options.config)
   const token = await readToken(io, options.tokenFile)
   if (token === undefined || token === '') {
     throw refusal(
       `give the token of ${cluster.name} with --token-file FILE (- for standard input) or in ${TOKEN_VARIABLE}`,
     )
   }
-  const { caFile } = cluster.webhooks ?? {}
-  const caPath = options.caBundle ?? (caFile && path.join(path.dirname(options.config), caFile))
+  const caPath = caFileOf(options, cluster)
   const ca = caPath && (await pemOf(caPath))
   const bearer = options.bearerFile && (await textOf(options.bearerFile))
   const client = await clientOf(options)

@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto'
+import path from 'node:path'
+import type { ClusterConfig } from '#functions/config.ts'
 import { readText } from '#functions/files.ts'
 import { toBase64, utf8 } from '#shared/bytes.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
@@ -11,6 +13,15 @@ export interface CaBundle {
   base64: string
   /** RFC 3339. */
   until: string
+}
+
+/** The file with the certificates that the endpoint is trusted by: the one that was named, or that of the cluster in the config. */
+export function caFileOf(
+  { caBundle, config }: { caBundle?: string; config: string },
+  { webhooks }: ClusterConfig,
+): string | undefined {
+  const caFile = webhooks?.caFile
+  return caBundle ?? (caFile && path.join(path.dirname(config), caFile))
 }
 
 /**

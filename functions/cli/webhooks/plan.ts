@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { ClusterConfig } from '#functions/config.ts'
 import { NEWEST_MINOR, OLDEST_MINOR } from '#shared/cel/profiles.ts'
 import { AdmissionError } from '#shared/errors.ts'
@@ -15,9 +14,9 @@ import type {
   WebhookOptions,
   WebhookTarget,
 } from '#shared/webhook/types.ts'
-import { readDeployment } from '../deployment.ts'
+import { clusterNamed, readDeployment } from '../deployment.ts'
 import type { Io } from '../io.ts'
-import { type CaBundle, readCaBundle } from './ca.ts'
+import { type CaBundle, caFileOf, readCaBundle } from './ca.ts'
 import { type TokenSource, type UrlToken, urlToken } from './token.ts'
 
 /** How the configurations get to the API server. */
@@ -76,11 +75,7 @@ const STATIC_DEFAULT_MINOR = 37
 export async function planWebhooks(io: Io, options: PlanOptions, now: number): Promise<Plan> {
   const { deployment } = await readDeployment(options.config)
   const { config } = deployment
-  const cluster = config.clusters.find(({ name }) => name === options.cluster)
-  if (cluster === undefined) {
-    const known = config.clusters.map(({ name }) => name).join(', ')
-    throw refusal(`${options.config} has no cluster ${options.cluster}; it has ${known}`)
-  }
+  const cluster = clusterNamed(config, options.cluster, options.config)
   const minor = minorOf(options.kubernetes ?? cluster.kubernetes)
   // What there is to say about the policies themselves, `lint` and `build` say.
   const notes: WebhookNote[] = []
@@ -88,8 +83,7 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
   if (options.flavour === 'static') checkStatic(options, minor, about)
   const token = await urlToken(io, options, cluster)
   for (const note of token.notes) about(note)
-  const { caFile } = cluster.webhooks ?? {}
-  const caPath = options.caBundle ?? (caFile && path.join(path.dirname(options.config), caFile))
+  const caPath = caFileOf(options, cluster)
   const ca = caPath === undefined ? undefined : await readCaBundle(caPath, now)
   const webhookOptions = optionsFor(options, cluster, {
     target: targetOf(options, config.endpoint, `/v1/${cluster.name}/${token.text}`),

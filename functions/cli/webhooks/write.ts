@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { readTextIfThere } from '#functions/files.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { FILE_NAMES, type OutputFile, yamlOf } from './files.ts'
 
@@ -42,7 +43,7 @@ export async function differingFiles(
 ): Promise<string[]> {
   const differing = await Promise.all(
     files.map(async (file) => {
-      const found = await textOf(path.join(folder, file.name))
+      const found = await readTextIfThere(path.join(folder, file.name))
       return found === yamlOf(file) ? [] : [file.name]
     }),
   )
@@ -55,18 +56,8 @@ export async function staleFiles(folder: string, files: readonly OutputFile[]): 
   const others = FILE_NAMES.filter((name) => !written.has(name))
   const found = await Promise.all(
     others.map(async (name) =>
-      (await textOf(path.join(folder, name))) === undefined ? [] : [name],
+      (await readTextIfThere(path.join(folder, name))) === undefined ? [] : [name],
     ),
   )
   return found.flat()
-}
-
-async function textOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (thrown) {
-    const { code } = thrown as { code?: string }
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new AdmissionError('CONFIG_INVALID', `cannot read ${file}: ${code}`, { cause: thrown })
-  }
 }
