@@ -17,7 +17,7 @@ import {
   storeOf,
 } from './content.ts'
 import { OCI11_SIGNATURE, payloadsIn } from './cosign.ts'
-import { openEnvelope } from './dsse.ts'
+import { type Envelope, openEnvelope } from './dsse.ts'
 import { HASHES } from './key.ts'
 import { readStatement, SIGN_PREDICATE, unwantedPredicate } from './statement.ts'
 import type { HashAlgorithm } from './types.ts'
@@ -105,12 +105,14 @@ export async function readBundle(
   if (envelope !== undefined && messageSignature === undefined) {
     const value = fromHex(digestHex(digest)) ?? new Uint8Array()
     const artifact = { digest: { algorithm: 'sha256' as const, value } }
-    return { ...readDsse(envelope, digest, wanted), bundle: { json: bytes, artifact } }
+    const opened = openEnvelope(envelope, maxPayloadBytes(wanted))
+    const content = readDsse(opened, digest, wanted)
+    return { ...content, bundle: { json: bundle, envelope: opened, artifact } }
   }
   if (envelope === undefined && messageSignature !== undefined) {
     if (!wanted.includes(SIGN_PREDICATE)) throw malformed('a message signature, no attestation')
     const content = await readMessageSignature(messageSignature, await manifest())
-    return { ...content, bundle: { json: bytes, artifact: { bytes: content.message } } }
+    return { ...content, bundle: { json: bundle, artifact: { bytes: content.message } } }
   }
   const found = envelope === undefined ? 'neither' : 'both'
   throw malformed(`bundle holds ${found} of dsseEnvelope and messageSignature, expected one`)
@@ -191,10 +193,16 @@ async function readManifest(subject: Subject, registry: RegistrySession): Promis
   return manifest.bytes
 }
 
-function readDsse(envelope: JsonValue, digest: string, wanted: readonly string[]): SignedContent {
-  const isSignature = wanted.every((type) => type === SIGN_PREDICATE)
-  const bound = isSignature ? MAX_PAYLOAD_BYTES : MAX_BLOB_BYTES
-  const { payload, message, signature } = openEnvelope(envelope, bound)
+/** A statement that only signs is short. */
+function maxPayloadBytes(wanted: readonly string[]): number {
+  return wanted.every((type) => type === SIGN_PREDICATE) ? MAX_PAYLOAD_BYTES : MAX_BLOB_BYTES
+}
+
+function readDsse(
+  { payload, message, signature }: Envelope,
+  digest: string,
+  wanted: readonly string[],
+): SignedContent {
   const { annotations } = readStatement(payload, digest, wanted)
   return { message, signature, statement: payload, annotations }
 }

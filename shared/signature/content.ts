@@ -4,7 +4,7 @@ import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../json.ts'
 import { MAX_SIGNATURE_BYTES } from '../limits.ts'
 import { maxValuesOf } from '../registry/json-object.ts'
 import type { Descriptor, Repository } from '../registry/types.ts'
-import type { Artifact } from './sigstore/types.ts'
+import type { Artifact, OpenedBundle } from './sigstore/types.ts'
 import type { Candidate } from './types.ts'
 
 /** The image a signature has to be about: where it is and its digest, settled once per request. */
@@ -57,8 +57,7 @@ export interface LayerEvidence {
 }
 
 /** A Sigstore bundle about an image. */
-export interface SignedBundle {
-  json: Bytes
+export interface SignedBundle extends OpenedBundle {
   /** What it has to be about: the image's digest for a statement, its manifest for a message signature. */
   artifact: Artifact
 }

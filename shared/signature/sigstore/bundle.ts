@@ -14,6 +14,7 @@ import { type Envelope, openEnvelope } from '../dsse.ts'
 import type { HashAlgorithm } from '../types.ts'
 import { type Certificate, parseCertificate } from '../x509/certificate.ts'
 import { isSelfIssued } from '../x509/chain.ts'
+import type { OpenedBundle } from './types.ts'
 
 /** A Sigstore bundle, read strictly. Nothing about it is verified. */
 export interface Bundle extends Evidence {
@@ -69,12 +70,16 @@ const ALGORITHMS: Readonly<Record<string, HashAlgorithm>> = {
 }
 
 /**
- * The bundle in the JSON, versions 0.1 to 0.3. Throws `SIGNATURE_MALFORMED` or `JSON_INVALID` unless it is strict: known version, strict
- * base64, one signature, bounded lists, no entry or timestamp twice, and what its version has to hold about every log entry. Without
+ * The bundle, in JSON or opened before, versions 0.1 to 0.3. Throws `SIGNATURE_MALFORMED` or `JSON_INVALID` unless it is strict: known
+ * version, strict base64, one signature, bounded lists, no entry or timestamp twice, and what its version has to hold about every log entry. Without
  * `entries` none is read.
  */
-export function readBundle(bytes: Uint8Array, { entries: readsEntries = true } = {}): Bundle {
-  const json = readJson(bytes)
+export function readBundle(
+  bundle: Uint8Array | OpenedBundle,
+  { entries: readsEntries = true } = {},
+): Bundle {
+  const opened: OpenedBundle = bundle instanceof Uint8Array ? { json: readJson(bundle) } : bundle
+  const { json } = opened
   const mediaType = dig(json, 'mediaType')
   const [, named, plain] = MEDIA_TYPE.exec(typeof mediaType === 'string' ? mediaType : '') ?? []
   const version = named ?? plain
@@ -92,17 +97,17 @@ export function readBundle(bytes: Uint8Array, { entries: readsEntries = true } =
   ).map((each) => base64(dig(each, 'signedTimestamp'), 'timestamp', MAX_TIMESTAMP_BYTES))
   refuseTwice(timestamps.map(toBase64), 'timestamp')
   const [certificate, ...intermediates] = readSigner(material, version)
-  return { certificate, intermediates, content: readContent(json), entries, timestamps }
+  return { certificate, intermediates, content: readContent(opened), entries, timestamps }
 }
 
 /** In JSON of protocol buffers null is absent. */
-function readContent(json: JsonValue): Bundle['content'] {
+function readContent({ json, envelope: opened }: OpenedBundle): Bundle['content'] {
   const message = dig(json, 'messageSignature') ?? undefined
   const envelope = dig(json, 'dsseEnvelope') ?? undefined
   if ((message === undefined) === (envelope === undefined)) {
     throw malformed('bundle holds neither or both of a message signature and a DSSE envelope')
   }
-  if (envelope !== undefined) return { envelope: openEnvelope(envelope) }
+  if (envelope !== undefined) return { envelope: opened ?? openEnvelope(envelope) }
   return {
     message: {
       signature: readSignature(dig(message, 'signature'), 'message signature'),

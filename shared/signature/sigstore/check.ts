@@ -23,7 +23,7 @@ export async function checkSigstore(
   const { bundle, layer } = content
   const wanted = { trust, signer, now, note }
   if (bundle !== undefined) {
-    return verifyBundle(bundle.json, { artifact: bundle.artifact, ...wanted })
+    return verifyBundle(bundle, { artifact: bundle.artifact, ...wanted })
   }
   if (layer !== undefined) return verifyLayer(content, layer, wanted)
   const error = new AdmissionError('INTERNAL', 'a signature without anything beside it')

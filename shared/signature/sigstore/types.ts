@@ -1,7 +1,9 @@
 import type { Bytes } from '../../bytes.ts'
 import type { AdmissionError } from '../../errors.ts'
+import type { JsonValue } from '../../json.ts'
+import type { Envelope } from '../dsse.ts'
 import type { VerifyingKey } from '../key.ts'
-import type { CheckStep, HashAlgorithm } from '../types.ts'
+import type { HashAlgorithm } from '../types.ts'
 import type { Certificate } from '../x509/certificate.ts'
 import type { IdentityMatcher } from './identity.ts'
 
@@ -51,6 +53,13 @@ export interface Thresholds {
   certificateLogs: number
 }
 
+/** A bundle that was parsed before: a large one takes long, and every attestor that asks verifies it. */
+export interface OpenedBundle {
+  json: JsonValue
+  /** What its DSSE envelope holds; undefined for a message signature. */
+  envelope?: Envelope
+}
+
 /** What was signed. A digest is enough for a statement about it; a signature over a message needs its bytes or `verifyDigest`. */
 export type Artifact =
   | { bytes: Bytes }
@@ -66,7 +75,7 @@ export type Artifact =
     }
 
 /** A verdict is a value. `rejected`: we know, no. `inconclusive`: we could not tell. */
-export type BundleVerdict = (
+export type BundleVerdict =
   | {
       status: 'verified'
       /** The name and issuer of the certificate, or the fingerprint of the key. */
@@ -78,7 +87,3 @@ export type BundleVerdict = (
     }
   | { status: 'rejected'; reason: string }
   | { status: 'inconclusive'; error: AdmissionError }
-) & {
-  /** Every check in the order they were made: all but the last one passed, unless it is verified. */
-  checks?: readonly CheckStep[]
-}

@@ -13,7 +13,7 @@ import { judge, type Party, partyOf } from './signer.ts'
 import { readStamp } from './stamp.ts'
 import { subjectFault } from './statement.ts'
 import type { TransparencyLog, Trust } from './trust.ts'
-import type { Artifact, BundleVerdict, SigstoreSigner } from './types.ts'
+import type { Artifact, BundleVerdict, OpenedBundle, SigstoreSigner } from './types.ts'
 
 /** What a signature is verified against. None of it comes from the evidence. */
 export interface Expectation {
@@ -26,15 +26,15 @@ export interface Expectation {
 }
 
 /**
- * Whether the bundle (its JSON) holds a signature of the signer over the artifact that the trusted witnesses have seen while the signer's
- * certificate was valid. Asks nobody. Never throws: what cannot be told is `inconclusive`.
+ * Whether the bundle (its JSON, or what was opened of it) holds a signature of the signer over the artifact that the trusted witnesses
+ * have seen while the signer's certificate was valid. Asks nobody. Never throws: what cannot be told is `inconclusive`.
  */
 export function verifyBundle(
-  json: Uint8Array,
+  source: Uint8Array | OpenedBundle,
   { artifact, ...wanted }: Expectation & { artifact: Artifact },
 ): Promise<BundleVerdict> {
   return verdictOf(wanted, async (passed) => {
-    const bundle = readBundle(json, { entries: readsEntries(wanted.trust) })
+    const bundle = readBundle(source, { entries: readsEntries(wanted.trust) })
     const party = await partyOf(wanted.signer, bundle)
     const logged = await verifyContent(bundle, party, artifact)
     const sighting = { logged, stamped: logged.signature, passed, ...wanted }
