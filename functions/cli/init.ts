@@ -1,7 +1,8 @@
 import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
-import { CLUSTER_NAME, CONFIG_SCHEMA } from '#functions/config-schema.ts'
+import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
+import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
 import { toPem } from '#functions/local/pem.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import {

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { isMap, isSeq, type YAMLMap } from 'yaml'
-import { CLUSTER_NAME } from '#functions/config-schema.ts'
+import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
 import {
   checkConfig,
   DEFAULT_CONFIG,
