@@ -157,8 +157,7 @@ export class RareCalls {
     if (known !== undefined) return { kind: 'value', value: known }
     const blob = 'blob' in good ? good.blob : undefined
     if (blob === undefined) return unverified(attestation)
-    const answer = this.#core.ask(`payload|${key}`, { kind: 'payload', ...asked, blob })
-    return answer === 'pending' ? { kind: 'pending' } : TOO_MANY
+    return this.#ask(`payload|${key}`, { kind: 'payload', ...asked, blob })
   }
 
   #imageData(policy: CompiledPolicy, image: string): HostAnswer {
@@ -167,8 +166,7 @@ export class RareCalls {
     if (known instanceof Error) return failure(`failed to get image data: ${known.message}`)
     if (known !== undefined) return { kind: 'value', value: known }
     if (this.#core.sealedOnly) return failure(uncovered(image))
-    const asked = this.#core.ask(key, { kind: 'data', policy, image })
-    return asked === 'pending' ? { kind: 'pending' } : TOO_MANY
+    return this.#ask(key, { kind: 'data', policy, image })
   }
 
   /** Once for one policy's namespace, so that time, chance and the cluster are the same for all that is evaluated. Never sealed. */
@@ -178,7 +176,7 @@ export class RareCalls {
     const known = this.#data.get(key)
     if (known instanceof Error) return failure(`${call.name}: ${known.message}`)
     if (known !== undefined) return { kind: 'value', value: known }
-    return this.#core.ask(key, question) === 'pending' ? { kind: 'pending' } : TOO_MANY
+    return this.#ask(key, question)
   }
 
   /** Whether an image is still exempt by its tag (`policy/exemption.ts`). Not to know it is an error, which is neither. */
@@ -193,6 +191,10 @@ export class RareCalls {
       )
     }
     if (this.#core.sealedOnly) return failure(uncovered(image))
+    return this.#ask(key, question)
+  }
+
+  #ask(key: string, question: Question): HostAnswer {
     return this.#core.ask(key, question) === 'pending' ? { kind: 'pending' } : TOO_MANY
   }
 }

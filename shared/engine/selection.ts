@@ -1,7 +1,7 @@
 import type { AdmissionRequest } from '../admission/types.ts'
 import { matchesConstraints } from '../policy/match.ts'
 import { loadRuntime, type PreparedPolicy, preparePolicy } from '../policy/prepare.ts'
-import { type CompiledPolicy, policyKey } from '../policy/types.ts'
+import { type CompiledPolicy, compareTexts, policyKey } from '../policy/types.ts'
 import type { EngineCall } from './types.ts'
 
 /**
@@ -38,7 +38,8 @@ function grouped(policies: readonly CompiledPolicy[]): Map<string | undefined, K
   const inOrder = policies
     .map((policy) => ({ key: policyKey(policy), policy }))
     .sort(
-      (a, b) => compare(a.key, b.key) || compare(a.policy.autogen ?? '', b.policy.autogen ?? ''),
+      (a, b) =>
+        compareTexts(a.key, b.key) || compareTexts(a.policy.autogen ?? '', b.policy.autogen ?? ''),
     )
   const groups = new Map<string | undefined, Keyed[]>()
   for (const each of inOrder) {
@@ -61,9 +62,4 @@ function isCalled(
   { policies, granted }: EngineCall,
 ): boolean {
   return (policies.length === 0 || policies.includes(name)) && (granted?.has(key) ?? true)
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0
-  return a < b ? -1 : 1
 }

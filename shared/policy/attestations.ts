@@ -1,5 +1,5 @@
 import type { Attestation } from '../signature/types.ts'
-import { object, optional, own, required, type Shape, words } from './shape.ts'
+import { object, oneKind, optional, required, type Shape, words } from './shape.ts'
 
 /** Predicate types by the names that cosign and Kyverno have for them (image-validating-policy.md 4.7). */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -31,13 +31,7 @@ export const attestation = object(
     intoto: optional(object({ type: required(predicateType) })),
     referrer: optional(object({ type: required(words) })),
   },
-  (fields, path, faults) => {
-    const kinds = ['intoto', 'referrer'].filter((kind) => (own(fields, kind) ?? null) !== null)
-    if (kinds.length === 0) {
-      faults.add(path, 'Required value: one of intoto, referrer must be set')
-    }
-    if (kinds.length > 1) faults.add(path, 'Invalid value: only one of intoto, referrer may be set')
-  },
+  oneKind('intoto', 'referrer'),
 )
 
 /** What `spec.attestations` has for one attestation. */

@@ -3,12 +3,14 @@ import {
   expression,
   type Faults,
   flag,
+  isPresent,
   isRecord,
   isSet,
   listOf,
   listRule,
   mapOf,
   object,
+  oneKind,
   optional,
   own,
   type Path,
@@ -217,11 +219,7 @@ const entry = object(
     cosign: optional(cosign),
     notary: optional(notary),
   },
-  (fields, path, faults) => {
-    const kinds = ['cosign', 'notary'].filter((kind) => isPresent(fields, kind))
-    if (kinds.length === 0) faults.add(path, 'Required value: one of cosign, notary must be set')
-    if (kinds.length > 1) faults.add(path, 'Invalid value: only one of cosign, notary may be set')
-  },
+  oneKind('cosign', 'notary'),
 )
 
 /** One entry of `spec.attestors`. Whether its key is one is asked later, where it takes time. */
@@ -229,9 +227,4 @@ export const attestor: Shape<AttestorFields> = (value: unknown, path: Path, faul
   const read = entry(value, path, faults)
   if (read?.notary !== undefined) return { name: read.name, notary: read.notary }
   return read?.cosign === undefined ? undefined : { name: read.name, cosign: read.cosign }
-}
-
-function isPresent(fields: Record<string, unknown>, name: string): boolean {
-  const value = own(fields, name)
-  return value !== undefined && value !== null
 }

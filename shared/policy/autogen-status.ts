@@ -1,6 +1,6 @@
 import { type AutogenTarget, autogenVariants } from './autogen.ts'
 import { requestEnvironment } from './environment.ts'
-import { isRecord, own } from './shape.ts'
+import { isPresent, isRecord, own } from './shape.ts'
 import type { AutogenConfig } from './types.ts'
 
 /** `status.autogen` of a policy (image-validating-policy.md 1.6, 5.4): empty when nothing is generated. */
@@ -44,5 +44,5 @@ function filledIn(value: unknown): Record<string, unknown> {
 }
 
 function defaultIn(parent: unknown, name: string, value: boolean): void {
-  if (isRecord(parent) && (own(parent, name) ?? null) === null) parent[name] = value
+  if (isRecord(parent) && !isPresent(parent, name)) parent[name] = value
 }

@@ -1,3 +1,4 @@
+import { named } from './metadata.ts'
 import { isLabelValue, isQualifiedName } from './names.ts'
 import {
   defaulted,
@@ -17,14 +18,7 @@ import {
   words,
 } from './shape.ts'
 
-/** The label every namespace has by itself: its own name. */
-export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name'
-
-const labelKey: Shape<string> = (value, path, faults) => {
-  const key = words(value, path, faults)
-  if (key === undefined || isQualifiedName(key)) return key
-  return faults.add(path, `Invalid value: ${JSON.stringify(key)}: is not a label key`)
-}
+const labelKey = named(isQualifiedName, 'is not a label key')
 
 const labelValue: Shape<string> = (value, path, faults) => {
   const label = text(value, path, faults)

@@ -1,5 +1,6 @@
 import type { CallNode, FoldNode, Node, SelectNode } from '../cel/ast.ts'
 import { walk } from '../cel/tree.ts'
+import { COUNTS } from './image-library.ts'
 import type { CompiledPolicy } from './types.ts'
 
 /**
@@ -10,11 +11,6 @@ type Dependence = 'none' | 'up' | 'any'
 
 /** Names of comprehension variables in scope. A name that is not here does not depend on counts. */
 type Scope = ReadonlyMap<string, Dependence>
-
-const COUNTS: ReadonlySet<string> = new Set([
-  'verifyImageSignatures',
-  'verifyAttestationSignatures',
-])
 
 /**
  * True when every validation that holds still holds if more signatures count, so that one which could not be checked can be left

@@ -7,7 +7,7 @@ import {
   MAX_RECORDED_CHARS,
 } from '../limits.ts'
 import type { OutcomeStatus } from '../outcome/types.ts'
-import type { CompiledPolicy, ValidationAction } from './types.ts'
+import { type CompiledPolicy, compareTexts, type ValidationAction } from './types.ts'
 
 /** An image that is why a policy is against a request. */
 export interface FailedImage {
@@ -60,7 +60,7 @@ export const AUDIT_ANNOTATIONS = 'image-policy-annotations'
  * counts like a failure: being unable to tell never admits. Policies speak in the order of their keys.
  */
 export function decide(results: readonly PolicyResult[]): Ruling {
-  const ordered = [...results].sort((a, b) => compare(keyOf(a), keyOf(b)))
+  const ordered = [...results].sort((a, b) => compareTexts(keyOf(a), keyOf(b)))
   const denials = ordered.filter((result) => isAgainst(result, 'Deny'))
   // What a policy lets in against itself leaves an audit annotation, also where somebody is warned.
   const findings = ordered.filter(
@@ -126,11 +126,6 @@ export function failsOpen(policy: Pick<CompiledPolicy, 'failurePolicy'>): boolea
 
 function keyOf({ key, policy }: PolicyResult): string {
   return key ?? policy
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0
-  return a < b ? -1 : 1
 }
 
 function isAgainst(result: PolicyResult, action: ValidationAction): boolean {

@@ -5,6 +5,7 @@ import { Variables } from '../cel/variables.ts'
 import { CEL_MATCH_CONDITIONS_COST, CEL_POLICY_COST } from '../limits.ts'
 import { failsOpen } from './decide.ts'
 import type { PartialExemption } from './exemption.ts'
+import { COUNTS } from './image-library.ts'
 import { hasDigest, imagesOf, matchesImage } from './images.ts'
 import type { PreparedPolicy } from './prepare.ts'
 import { labelsIn, matchesNamespace } from './selector.ts'
@@ -158,12 +159,6 @@ function matchedOnly(prepared: PreparedPolicy, subject: Subject, host: Host): Ho
     return match.matched ? host(call) : { kind: 'value', value: 0 }
   }
 }
-
-/** Host functions that count attestors. */
-const COUNTS: ReadonlySet<string> = new Set([
-  'verifyImageSignatures',
-  'verifyAttestationSignatures',
-])
 
 /** What the validations of one pass share. */
 class Run {

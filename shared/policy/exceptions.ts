@@ -1,6 +1,7 @@
 import { canonicalJson, type JsonValue } from '../json.ts'
 import { compileExpressions } from './compile.ts'
 import type { SourceObject } from './documents.ts'
+import { isExpired } from './exemption.ts'
 import { namespacedMetadata } from './metadata.ts'
 import { addNote } from './notes.ts'
 import type { LoadOptions } from './options.ts'
@@ -118,7 +119,7 @@ export async function loadException(
   if (read === undefined || faults.count > 0) return undefined
   const { spec } = read
   const { name, namespace } = read.metadata
-  if (isExpired(spec, options.now)) {
+  if (options.now !== undefined && isExpired(spec, options.now)) {
     addNote(notes, [...specPath, 'expiresAt'], 'the exception has expired, so it is left out')
     return undefined
   }
@@ -142,11 +143,6 @@ export async function loadException(
   // What was read from JSON values is JSON, and so is what `defaulted` adds.
   const content = canonicalJson({ name: exception.name, spec: spec as unknown as JsonValue })
   return { exception, namespace, refs: spec.policyRefs, content }
-}
-
-/** The last instant still counts, as upstream has it. */
-function isExpired({ expiresAt }: ExceptionSpec, now: number | undefined): boolean {
-  return expiresAt !== undefined && now !== undefined && now > expiresAt
 }
 
 function addScopeNote(spec: ExceptionSpec, path: Path, notes: Faults): void {

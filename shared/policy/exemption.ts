@@ -84,8 +84,7 @@ function about(
 ): Exemption {
   const applying: Prepared[] = []
   for (const exception of all) {
-    // The last instant still counts, as upstream has it.
-    if (exception.expiresAt !== undefined && now > exception.expiresAt) continue
+    if (isExpired(exception, now)) continue
     const match = matches(exception, subject)
     if (match === true) applying.push(exception)
     // Under Ignore it does not apply, and the policy is evaluated.
@@ -94,6 +93,14 @@ function about(
   if (applying.length === 0) return { status: 'none' }
   const total = applying.filter(isTotal)
   return total.length > 0 ? skipped(total) : partial(applying)
+}
+
+/** The last instant still counts, as upstream has it. */
+export function isExpired(
+  { expiresAt }: Pick<CompiledException, 'expiresAt'>,
+  now: number,
+): boolean {
+  return expiresAt !== undefined && now > expiresAt
 }
 
 /** The first `false` decides, even behind an error, as for the conditions of a policy; a text says what could not be evaluated. */

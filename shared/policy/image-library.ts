@@ -24,7 +24,7 @@ export class AttestorValue extends Opaque {
 }
 
 /** What `parseImageReference` gives. */
-export class ImageValue extends Opaque {
+class ImageValue extends Opaque {
   readonly type = 'kyverno.Image'
   readonly reference: ImageReference
   constructor(reference: ImageReference) {
@@ -37,6 +37,12 @@ export class ImageValue extends Opaque {
 }
 
 const image = instance(ImageValue)
+
+/** Host functions that count attestors. */
+export const COUNTS: ReadonlySet<string> = new Set([
+  'verifyImageSignatures',
+  'verifyAttestationSignatures',
+])
 
 /**
  * Kyverno's image functions by overload id (image-validating-policy.md 2.5–2.7). References follow go-containerregistry: beside a

@@ -1,6 +1,6 @@
 import type { CheckedExpression } from '../cel/types.ts'
-import { NAMESPACE_NAME_LABEL } from './constraints.ts'
 import type { PolicyDocument } from './schema.ts'
+import { NAMESPACE_NAME_LABEL } from './selector.ts'
 import { type Faults, formatPath, type Path } from './shape.ts'
 import type { LabelSelector, MatchConstraints, ResourceRule } from './types.ts'
 

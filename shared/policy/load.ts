@@ -21,6 +21,7 @@ import type { ExceptionOptions, LoadOptions, PolicyFile } from './options.ts'
 import { type DocumentFault, Faults, formatPath, type Path } from './shape.ts'
 import {
   type CompiledPolicy,
+  compareTexts,
   type LoadedPolicies,
   type PolicyFault,
   type PolicyKind,
@@ -185,7 +186,8 @@ const VARIANTS: readonly CompiledPolicy['autogen'][] = [undefined, 'defaults', '
 
 /** By key, then variant. */
 function inOrder(a: CompiledPolicy, b: CompiledPolicy): number {
-  const [left, right] = [policyKey(a), policyKey(b)]
-  if (left !== right) return left < right ? -1 : 1
-  return VARIANTS.indexOf(a.autogen) - VARIANTS.indexOf(b.autogen)
+  return (
+    compareTexts(policyKey(a), policyKey(b)) ||
+    VARIANTS.indexOf(a.autogen) - VARIANTS.indexOf(b.autogen)
+  )
 }

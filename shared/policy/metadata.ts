@@ -73,6 +73,14 @@ function withoutEmpty(value: unknown): unknown {
   return isEmpty && value.namespace === '' ? { ...value, namespace: undefined } : value
 }
 
+/** An annotation of a document, undefined where it has none that is a text: whatever else is wrong with it, its shape says so. */
+export function annotationOf(document: Record<string, unknown>, name: string): string | undefined {
+  const metadata = own(document, 'metadata')
+  const annotations = isRecord(metadata) ? own(metadata, 'annotations') : undefined
+  const value = isRecord(annotations) ? own(annotations, name) : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
 /** Name and, if it belongs in one, namespace of a document, whatever else is wrong with it; undefined when it lacks one of them. */
 export function nameOf(
   value: Record<string, unknown>,

@@ -15,26 +15,22 @@ export interface OutsideNeed {
 
 /** What a policy needs beside registries and keys, each place once, in the order of the document. */
 export function outsideNeeds(policy: CompiledPolicy): OutsideNeed[] {
-  const { namespaceSelector } = policy.matchConstraints
-  const isSelecting = namespaceSelector !== undefined && asksLabels(namespaceSelector)
   const selecting: OutsideNeed = {
     of: 'cluster',
     path: 'spec.matchConstraints.namespaceSelector',
     what: 'labels of namespaces',
   }
   return [
-    ...(isSelecting ? [selecting] : []),
+    ...(selectsByLabels(policy) ? [selecting] : []),
     ...expressionsIn(policy).flatMap(({ path, expression }) => needsOf(path, expression)),
   ]
 }
 
 /** What answers a policy that asks for more than images: ports by name, and `namespaceObject` for whatever reads the namespace. */
 export function contextNeeds(policy: CompiledPolicy): ReadonlySet<string> {
-  const { namespaceSelector } = policy.matchConstraints
-  const isSelecting = namespaceSelector !== undefined && asksLabels(namespaceSelector)
   const needs = expressionsIn(policy).flatMap(({ expression }) => expression.needs)
   return new Set([
-    ...(isSelecting ? [NAMESPACE_NEED] : []),
+    ...(selectsByLabels(policy) ? [NAMESPACE_NEED] : []),
     ...needs.filter((need) => CONTEXT.has(need)),
   ])
 }
@@ -48,6 +44,10 @@ const CONTEXT: ReadonlySet<string> = new Set([
   'random',
   'time',
 ])
+
+function selectsByLabels({ matchConstraints: { namespaceSelector } }: CompiledPolicy): boolean {
+  return namespaceSelector !== undefined && asksLabels(namespaceSelector)
+}
 
 function needsOf(path: string, { needs }: CheckedExpression): OutsideNeed[] {
   const found: OutsideNeed[] = []

@@ -1,11 +1,12 @@
 import { MAX_PREDICATE_TYPES } from '../limits.ts'
-import { type Faults, isRecord, own, type Path } from './shape.ts'
+import { annotationOf } from './metadata.ts'
+import type { Faults, Path } from './shape.ts'
 
 /**
  * The annotation of a policy that lets attestations count as signatures of the image: a list of predicate types, with commas between them.
  * Without it an attestation is none, whoever made it: a failed scan is one too (specs/signatures.md 1.3).
  */
-export const PREDICATE_TYPES = 'countersign.dev/signature-predicate-types'
+const PREDICATE_TYPES = 'countersign.dev/signature-predicate-types'
 
 /** A URI as predicate types are: a scheme, and nothing that could be meant to part two of them. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s,]{1,500}$/
@@ -16,11 +17,8 @@ export function signaturePredicates(
   path: Path,
   faults: Faults,
 ): readonly string[] {
-  const metadata = own(document, 'metadata')
-  const annotations = isRecord(metadata) ? own(metadata, 'annotations') : undefined
-  const value = isRecord(annotations) ? own(annotations, PREDICATE_TYPES) : undefined
-  // Whether it is a text was asked by the shape of the document.
-  if (typeof value !== 'string') return []
+  const value = annotationOf(document, PREDICATE_TYPES)
+  if (value === undefined) return []
   const where = [...path, 'metadata', 'annotations', PREDICATE_TYPES]
   const types = value.split(',').map((type) => type.trim())
   for (const type of types) {

@@ -1,7 +1,8 @@
 import type { RevocationMode } from '../signature/revocation/types.ts'
+import { annotationOf } from './metadata.ts'
 import { addNote } from './notes.ts'
 import type { PolicySpec } from './schema.ts'
-import { type Faults, isRecord, own, type Path, unsupportedValue } from './shape.ts'
+import { type Faults, type Path, unsupportedValue } from './shape.ts'
 
 /** The annotation that says how the notary attestors of one policy look up revocation, whatever the config says for the others. */
 export const NOTARY_REVOCATION = 'countersign.dev/notary-revocation'
@@ -14,11 +15,8 @@ export function notaryRevocation(
   path: Path,
   faults: Faults,
 ): RevocationMode | undefined {
-  const metadata = own(document, 'metadata')
-  const annotations = isRecord(metadata) ? own(metadata, 'annotations') : undefined
-  const value = isRecord(annotations) ? own(annotations, NOTARY_REVOCATION) : undefined
-  // Whether it is a text was asked by the shape of the document.
-  if (typeof value !== 'string') return undefined
+  const value = annotationOf(document, NOTARY_REVOCATION)
+  if (value === undefined) return undefined
   const mode = MODES.find((each) => each === value)
   if (mode !== undefined) return mode
   const where = [...path, 'metadata', 'annotations', NOTARY_REVOCATION]

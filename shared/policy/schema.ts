@@ -32,7 +32,7 @@ import {
 import type { PolicyKind, ValidationAction } from './types.ts'
 
 /** A list of `{name, expression}` whose names differ. */
-export function namedExpressions(name: Shape<string>, most?: number) {
+function namedExpressions(name: Shape<string>, most?: number) {
   return listOf(object({ name: required(name), expression: required(expression) }), {
     unique: (item) => item.name,
     uniqueField: 'name',
@@ -40,10 +40,10 @@ export function namedExpressions(name: Shape<string>, most?: number) {
   })
 }
 
-const conditionName = named(isQualifiedName, 'must be a qualified name')
+const qualifiedName = named(isQualifiedName, 'must be a qualified name')
 
 /** `matchConditions`, of policies and of exceptions. */
-export const matchConditions = namedExpressions(conditionName, MAX_MATCH_CONDITIONS)
+export const matchConditions = namedExpressions(qualifiedName, MAX_MATCH_CONDITIONS)
 
 const variableName = named(isIdentifier, 'must be a CEL identifier that is not a reserved word')
 
@@ -79,7 +79,7 @@ const validation = object({
 })
 
 const auditAnnotation = object({
-  key: required(named(isQualifiedName, 'must be a qualified name')),
+  key: required(qualifiedName),
   valueExpression: required(expression),
 })
 

@@ -6,8 +6,8 @@ import type { LabelSelector } from './types.ts'
 /** Labels as a selector sees them. */
 export type Labels = Readonly<Record<string, string>>
 
-/** The one label of a namespace that a review tells: its name. */
-const NAMESPACE_NAME = 'kubernetes.io/metadata.name'
+/** The label every namespace has by itself, and the only one that a review tells: its own name. */
+export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name'
 
 /** True when every term of the selector holds; a selector without terms matches everything. */
 export function matchesLabels(selector: LabelSelector, labels: Labels): boolean {
@@ -66,7 +66,7 @@ export function matchesNamespace(
   if (name === undefined) return true
   const known = (isNamespace(request) ? ownLabels(request) : undefined) ?? labels
   // The API server keeps this label of every namespace equal to the name.
-  const all = { ...known, [NAMESPACE_NAME]: name }
+  const all = { ...known, [NAMESPACE_NAME_LABEL]: name }
   if (known !== undefined) return matchesLabels(selector, all)
   if (!matchesLabels(onlyName(selector), all)) return false
   return asksLabels(selector) ? undefined : true
@@ -79,15 +79,15 @@ function ownLabels({ object, oldObject }: AdmissionRequest): Labels | undefined 
 /** True when a namespace selector asks for more than the name, which no review tells. */
 export function asksLabels({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
   const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)]
-  return keys.some((key) => key !== NAMESPACE_NAME)
+  return keys.some((key) => key !== NAMESPACE_NAME_LABEL)
 }
 
 /** The terms of a selector that the name of a namespace decides. */
 function onlyName({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
-  const name = label(matchLabels, NAMESPACE_NAME)
+  const name = label(matchLabels, NAMESPACE_NAME_LABEL)
   return {
-    ...(name === undefined ? {} : { matchLabels: { [NAMESPACE_NAME]: name } }),
-    matchExpressions: matchExpressions.filter(({ key }) => key === NAMESPACE_NAME),
+    ...(name === undefined ? {} : { matchLabels: { [NAMESPACE_NAME_LABEL]: name } }),
+    matchExpressions: matchExpressions.filter(({ key }) => key === NAMESPACE_NAME_LABEL),
   }
 }
 

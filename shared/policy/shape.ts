@@ -238,8 +238,23 @@ export function listRule<T>(
 
 /** True when a field is there and holds something: not null, not an empty list, object or string. */
 export function isSet(fields: Record<string, unknown>, name: string): boolean {
+  return isPresent(fields, name) && !saysNothing(own(fields, name))
+}
+
+/** True when a field is there, whatever it holds. */
+export function isPresent(fields: Record<string, unknown>, name: string): boolean {
   const value = own(fields, name)
-  return value !== undefined && value !== null && !saysNothing(value)
+  return value !== undefined && value !== null
+}
+
+/** Exactly one of these fields is there: it says of what kind the object is. */
+export function oneKind(...kinds: readonly string[]): Rule {
+  const all = kinds.join(', ')
+  return (fields, path, faults) => {
+    const given = kinds.filter((kind) => isPresent(fields, kind))
+    if (given.length === 0) faults.add(path, `Required value: one of ${all} must be set`)
+    if (given.length > 1) faults.add(path, `Invalid value: only one of ${all} may be set`)
+  }
 }
 
 /** True for an object that is not a list. */

@@ -28,7 +28,7 @@ export interface MatchConstraints {
   /** Decides what the API server sends; nothing here depends on it. */
   matchPolicy?: 'Exact' | 'Equivalent'
   objectSelector?: LabelSelector
-  /** Only selectors on `kubernetes.io/metadata.name` reach here: its value is the request's own namespace. */
+  /** Of labels other than the name, which no review tells, the namespace is looked up. */
   namespaceSelector?: LabelSelector
 }
 
@@ -148,6 +148,12 @@ export function policyKey({ name, namespace }: Pick<CompiledPolicy, 'name' | 'na
 /** The keys of the policies, each once: variants have those of what they were generated from. */
 export function policyKeys(policies: readonly CompiledPolicy[]): string[] {
   return [...new Set(policies.map(policyKey))]
+}
+
+/** Order of two texts by code units: the same everywhere, whatever the locale. */
+export function compareTexts(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
 }
 
 /** Everything a folder of policy documents gave: the policies, what is wrong, and what an operator should know. */

@@ -2,9 +2,8 @@ import { sha256, toHex, utf8 } from '../bytes.ts'
 import { compile } from '../cel/compile.ts'
 import { loadRegex } from '../cel/regex.ts'
 import { OUTCOMES_ANNOTATION, SEAL_ANNOTATION } from '../outcome/annotation.ts'
-import type { LabelSelector } from '../policy/types.ts'
+import { compareTexts, type LabelSelector } from '../policy/types.ts'
 import { webhookEnvironment } from './conditions.ts'
-import { compareTexts } from './rules.ts'
 import type {
   Webhook,
   WebhookCondition,

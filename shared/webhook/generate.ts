@@ -1,10 +1,9 @@
 import { loadRegex } from '../cel/regex.ts'
 import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS, MAX_WEBHOOK_URL_CHARS } from '../limits.ts'
-import type { CompiledPolicy } from '../policy/types.ts'
+import { type CompiledPolicy, compareTexts } from '../policy/types.ts'
 import { webhookEnvironment } from './conditions.ts'
 import { type Entry, entriesFor, type Prepared, preparePolicies } from './entries.ts'
 import { configurationName, DEFAULT_BASE_NAME, entryNames, UPSTREAM_BASE_NAME } from './names.ts'
-import { compareTexts } from './rules.ts'
 import { type PolicySource, policySources } from './sources.ts'
 import type {
   ClientConfig,

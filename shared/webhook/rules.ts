@@ -1,5 +1,5 @@
 import { isKnownNamespaced } from '../policy/impossible.ts'
-import type { CompiledPolicy, ResourceRule } from '../policy/types.ts'
+import { type CompiledPolicy, compareTexts, type ResourceRule } from '../policy/types.ts'
 import type { WebhookRule } from './types.ts'
 
 /**
@@ -58,10 +58,4 @@ function compareLists(a: readonly string[], b: readonly string[]): number {
     if (order !== 0) return order
   }
   return 0
-}
-
-/** Order of two texts by code units: the same everywhere, whatever the locale. */
-export function compareTexts(a: string, b: string): number {
-  if (a === b) return 0
-  return a < b ? -1 : 1
 }

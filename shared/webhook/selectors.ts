@@ -1,8 +1,7 @@
 import { sha256, toHex, utf8 } from '../bytes.ts'
-import { NAMESPACE_NAME_LABEL } from '../policy/constraints.ts'
 import { contradiction } from '../policy/impossible.ts'
-import type { CompiledPolicy, LabelSelector } from '../policy/types.ts'
-import { compareTexts } from './rules.ts'
+import { NAMESPACE_NAME_LABEL } from '../policy/selector.ts'
+import { type CompiledPolicy, compareTexts, type LabelSelector } from '../policy/types.ts'
 
 /** The selectors of one webhook; undefined is none at all. */
 export interface Selectors {

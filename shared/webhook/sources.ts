@@ -1,5 +1,4 @@
-import { type CompiledPolicy, policyKey } from '../policy/types.ts'
-import { compareTexts } from './rules.ts'
+import { type CompiledPolicy, compareTexts, policyKey } from '../policy/types.ts'
 import type { WebhookNote } from './types.ts'
 
 /** A policy with what it means for Pod controllers: all of it is called by one name. */
