@@ -18,7 +18,7 @@ import {
 } from './content.ts'
 import { OCI11_SIGNATURE, payloadsIn } from './cosign.ts'
 import { type Envelope, openEnvelope } from './dsse.ts'
-import { HASHES } from './key.ts'
+import { digestOf } from './key.ts'
 import { readStatement, SIGN_PREDICATE, unwantedPredicate } from './statement.ts'
 import type { HashAlgorithm } from './types.ts'
 
@@ -216,7 +216,7 @@ async function readMessageSignature(value: JsonValue, manifest: Bytes): Promise<
   const claimed = dig(value, 'messageDigest', 'digest')
   const short = typeof claimed === 'string' && claimed.length <= MAX_DIGEST_CHARS
   const claimedBytes = short ? fromBase64(claimed) : undefined
-  const actual = new Uint8Array(await crypto.subtle.digest(HASHES[hash].name, manifest))
+  const actual = await digestOf(hash, manifest)
   if (claimedBytes === undefined || !equal(claimedBytes, actual)) {
     throw malformed('message digest is not the digest of the image manifest')
   }

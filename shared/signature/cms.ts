@@ -1,7 +1,7 @@
 import { type Bytes, concat, equal } from '../bytes.ts'
 import { MAX_CERTIFICATE_PARTS, MAX_CERTIFICATES, MAX_TIMESTAMP_BYTES } from '../limits.ts'
 import { type DerElement, TAG } from './der.ts'
-import { HASHES } from './key.ts'
+import { digestOf } from './key.ts'
 import type { HashAlgorithm } from './types.ts'
 import { hashOf, signatureAlgorithmOf } from './x509/algorithm.ts'
 import { type Certificate, parseCertificate } from './x509/certificate.ts'
@@ -114,11 +114,6 @@ export async function checkSignedData(
   return (await verifyUnder(certificate.spki, algorithm, signedAttributes, signature))
     ? { valid: true, signer: certificate }
     : no('its signature is not by the certificate of its signer')
-}
-
-/** The hash of bytes. */
-export async function digestOf(hash: HashAlgorithm, bytes: Bytes): Promise<Bytes> {
-  return new Uint8Array(await crypto.subtle.digest(HASHES[hash].name, bytes))
 }
 
 function parseCertificates(content: Bytes): readonly Certificate[] {

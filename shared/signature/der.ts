@@ -94,21 +94,20 @@ export function ecdsaSignatureToRaw(der: Bytes, scalarBytes: number): Bytes | un
  */
 export function ecdsaSignatureToDer(raw: Bytes, scalarBytes: number): Bytes | undefined {
   if (raw.length !== 2 * scalarBytes) return undefined
-  const scalars = concat(
+  return encodeDer(
+    TAG.sequence,
     encodeInteger(raw.subarray(0, scalarBytes)),
     encodeInteger(raw.subarray(scalarBytes)),
   )
-  const head = scalars.length < 0x80 ? [scalars.length] : [0x81, scalars.length]
-  return concat(Uint8Array.of(TAG.sequence, ...head), scalars)
 }
 
-/** A DER INTEGER of at most 127 bytes in its shortest form. */
+/** A DER INTEGER in its shortest form. */
 function encodeInteger(scalar: Bytes): Bytes {
   let start = 0
   while (start < scalar.length - 1 && scalar[start] === 0) start++
   const digits = scalar.subarray(start)
   const sign = (digits[0] ?? 0) >= 0x80 ? [0] : []
-  return concat(Uint8Array.of(TAG.integer, digits.length + sign.length, ...sign), digits)
+  return encodeDer(TAG.integer, Uint8Array.from(sign), digits)
 }
 
 /** The DER element with this tag around the parts, at most 16 MiB of them. */

@@ -40,6 +40,11 @@ export const HASHES: Readonly<Record<HashAlgorithm, { name: string; bytes: numbe
   sha512: { name: 'SHA-512', bytes: 64 },
 }
 
+/** The hash of bytes. */
+export async function digestOf(hash: HashAlgorithm, bytes: Bytes): Promise<Bytes> {
+  return new Uint8Array(await crypto.subtle.digest(HASHES[hash].name, bytes))
+}
+
 interface Curve {
   namedCurve: string
   scalarBytes: number

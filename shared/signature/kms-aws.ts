@@ -1,7 +1,7 @@
 import { AdmissionError } from '../errors.ts'
 import { MAX_KMS_MESSAGE_BYTES } from '../limits.ts'
 import type { KmsKey, KmsPort, KmsPublicKey, KmsVerification } from '../ports.ts'
-import { HASHES, importVerifyingKey, type Scheme, type VerifyingKey } from './key.ts'
+import { digestOf, importVerifyingKey, type Scheme, type VerifyingKey } from './key.ts'
 import type { ConfirmCall, FetchedKey } from './kms-service.ts'
 import type { HashAlgorithm } from './types.ts'
 
@@ -38,7 +38,7 @@ async function toVerification(
   { keyId }: KmsKey,
 ): Promise<KmsVerification> {
   if (hash !== undefined) {
-    const digest = new Uint8Array(await crypto.subtle.digest(HASHES[hash].name, message))
+    const digest = await digestOf(hash, message)
     return { digest, signature, algorithm: `${scheme}_${hash.replace('sha', 'SHA_')}` }
   }
   if (message.length <= MAX_KMS_MESSAGE_BYTES) {

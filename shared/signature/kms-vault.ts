@@ -1,7 +1,7 @@
 import { type Bytes, concat, fromBase64, fromHex, sha256 } from '../bytes.ts'
 import { AdmissionError } from '../errors.ts'
 import type { VaultKey, VaultPort, VaultPublicKey, VaultVerification } from '../ports.ts'
-import { HASHES, importVerifyingKey, type VerifyingKey } from './key.ts'
+import { digestOf, importVerifyingKey, type VerifyingKey } from './key.ts'
 import type { ConfirmCall, FetchedKey } from './kms-service.ts'
 import { publicKeyFromPem } from './pem.ts'
 
@@ -41,7 +41,7 @@ async function toVerification(
   version: number,
 ): Promise<VaultVerification> {
   if (hash === undefined) return { input: message, signature, version }
-  const input = new Uint8Array(await crypto.subtle.digest(HASHES[hash].name, message))
+  const input = await digestOf(hash, message)
   const names = { sha256: 'sha2-256', sha384: 'sha2-384', sha512: 'sha2-512' } as const
   return { input, hash: names[hash], signature, version }
 }

@@ -1,12 +1,7 @@
 import { type Bytes, equal } from '../bytes.ts'
-import {
-  checkSignedData,
-  digestOf,
-  parseSignedData,
-  type SignedData,
-  type SignedDataCheck,
-} from './cms.ts'
+import { checkSignedData, parseSignedData, type SignedData, type SignedDataCheck } from './cms.ts'
 import { TAG } from './der.ts'
+import { digestOf } from './key.ts'
 import type { HashAlgorithm } from './types.ts'
 import { hashOf } from './x509/algorithm.ts'
 import type { Certificate } from './x509/certificate.ts'

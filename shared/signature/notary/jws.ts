@@ -1,19 +1,11 @@
 import { type Bytes, fromBase64, fromBase64Url, utf8 } from '../../bytes.ts'
-import { toAdmissionError } from '../../errors.ts'
-import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../../json.ts'
-import {
-  MAX_CERTIFICATES,
-  MAX_NOTARY_JSON_DEPTH,
-  MAX_NOTARY_JSON_VALUES,
-  MAX_SIGNATURE_BYTES,
-  MAX_TIMESTAMP_BYTES,
-} from '../../limits.ts'
+import { getOwn, isJsonObject, type JsonValue } from '../../json.ts'
+import { MAX_CERTIFICATES, MAX_SIGNATURE_BYTES, MAX_TIMESTAMP_BYTES } from '../../limits.ts'
 import { parseCertificate } from '../x509/certificate.ts'
 import { malformed } from '../x509/reader.ts'
 import { readAttributes, TIMESTAMP_SIGNATURE } from './attributes.ts'
+import { type JsonObject, parseObject } from './json.ts'
 import type { NotaryAlgorithm, NotaryEnvelope } from './types.ts'
-
-type JsonObject = { [key: string]: JsonValue }
 
 const ALGORITHMS: readonly NotaryAlgorithm[] = [
   'PS256',
@@ -84,21 +76,6 @@ function certificatesOf(chain: JsonValue | undefined) {
     throw malformed(`x5c is not a list of 1 to ${MAX_CERTIFICATES} certificates`)
   }
   return chain.map((each) => parseCertificate(base64(each)))
-}
-
-function parseObject(bytes: Bytes, what: string): JsonObject {
-  let value: JsonValue
-  try {
-    value = decodeJson(bytes, {
-      maxDepth: MAX_NOTARY_JSON_DEPTH,
-      maxValues: MAX_NOTARY_JSON_VALUES,
-    })
-  } catch (thrown) {
-    const cause = toAdmissionError(thrown, what)
-    throw malformed(`${what}: ${cause.message}`, cause)
-  }
-  if (!isJsonObject(value)) throw malformed(`${what} is not a JSON object`)
-  return value
 }
 
 function text(object: JsonObject, key: string): string {

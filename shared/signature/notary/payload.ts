@@ -1,16 +1,15 @@
 import type { Bytes } from '../../bytes.ts'
-import { toAdmissionError } from '../../errors.ts'
-import { decodeJson, getOwn, isJsonObject, type JsonValue } from '../../json.ts'
-import { MAX_NOTARY_JSON_DEPTH, MAX_NOTARY_JSON_VALUES } from '../../limits.ts'
+import { getOwn, isJsonObject, type JsonValue } from '../../json.ts'
 import type { Descriptor } from '../../registry/types.ts'
 import { malformed } from '../x509/reader.ts'
+import { parseObject } from './json.ts'
 
 /**
  * Why the signed payload is not about this artifact, or undefined when media type, digest and size are all the artifact's. Annotations
  * in it are the signer's notes and decide nothing. Throws `SIGNATURE_MALFORMED` when it cannot be read.
  */
 export function whyNotTarget(payload: Bytes, artifact: Descriptor): string | undefined {
-  const target = getOwn(parse(payload), 'targetArtifact')
+  const target = getOwn(parseObject(payload, 'the payload'), 'targetArtifact')
   if (!isJsonObject(target)) throw malformed('the payload has no target artifact')
   for (const key of ['digest', 'mediaType', 'size'] as const) {
     if (getOwn(target, key) !== artifact[key]) {
@@ -18,21 +17,6 @@ export function whyNotTarget(payload: Bytes, artifact: Descriptor): string | und
     }
   }
   return undefined
-}
-
-function parse(payload: Bytes): { [key: string]: JsonValue } {
-  let value: JsonValue
-  try {
-    value = decodeJson(payload, {
-      maxDepth: MAX_NOTARY_JSON_DEPTH,
-      maxValues: MAX_NOTARY_JSON_VALUES,
-    })
-  } catch (thrown) {
-    const cause = toAdmissionError(thrown, 'payload')
-    throw malformed(`the payload: ${cause.message}`, cause)
-  }
-  if (!isJsonObject(value)) throw malformed('the payload is not a JSON object')
-  return value
 }
 
 function show(value: JsonValue | undefined): string {

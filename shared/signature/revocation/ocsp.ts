@@ -1,6 +1,6 @@
-import { type Bytes, concat, equal } from '../../bytes.ts'
+import { type Bytes, equal } from '../../bytes.ts'
 import { MAX_CERTIFICATES } from '../../limits.ts'
-import { TAG } from '../der.ts'
+import { encodeDer, TAG } from '../der.ts'
 import { HASHES } from '../key.ts'
 import { hashOf, parseAlgorithm } from '../x509/algorithm.ts'
 import { type Certificate, parseCertificate } from '../x509/certificate.ts'
@@ -53,16 +53,16 @@ export async function encodeRequest(certificate: Certificate, issuer: Certificat
     digest('SHA-1', issuer.subject.der),
     digest('SHA-1', keyOf(issuer)),
   ])
-  const algorithm = wrap(TAG.sequence, wrap(TAG.oid, SHA1_OID), wrap(TAG.null))
-  const id = wrap(
+  const algorithm = encodeDer(TAG.sequence, encodeDer(TAG.oid, SHA1_OID), encodeDer(TAG.null))
+  const id = encodeDer(
     TAG.sequence,
     algorithm,
-    wrap(TAG.octetString, name),
-    wrap(TAG.octetString, key),
-    wrap(TAG.integer, certificate.serial),
+    encodeDer(TAG.octetString, name),
+    encodeDer(TAG.octetString, key),
+    encodeDer(TAG.integer, certificate.serial),
   )
   // Request, requestList, tbsRequest, OCSPRequest.
-  return [1, 2, 3, 4].reduce((inner) => wrap(TAG.sequence, inner), id)
+  return [1, 2, 3, 4].reduce((inner) => encodeDer(TAG.sequence, inner), id)
 }
 
 const SHA1_OID = Uint8Array.of(0x2b, 0x0e, 0x03, 0x02, 0x1a)
@@ -263,10 +263,4 @@ function keyOf({ spki }: Certificate): Bytes {
 
 async function digest(hash: string, bytes: Bytes): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.digest(hash, bytes))
-}
-
-/** An element of at most 127 bytes. */
-function wrap(tag: number, ...parts: readonly Uint8Array[]): Bytes {
-  const content = concat(...parts)
-  return concat(Uint8Array.of(tag, content.length), content)
 }

@@ -57,18 +57,22 @@ function isAuthority(chain: readonly Certificate[]): boolean {
   )
 }
 
-const isSignedBy = (certificate: Certificate, issuer: Certificate) =>
-  withoutKeyFault(() => isIssuedBy(certificate, issuer))
+/** False too for a key nobody here can verify with: what it signed is then nobody's. */
+async function isSignedBy(certificate: Certificate, issuer: Certificate): Promise<boolean> {
+  return (await unlessUnfitKey(isIssuedBy(certificate, issuer))) === true
+}
 
 /** The key is imported here, once for all. */
-const hasUsableKey = ({ spki }: Certificate) => withoutKeyFault(async () => !!(await keyOf(spki)))
+async function hasUsableKey({ spki }: Certificate): Promise<boolean> {
+  return (await unlessUnfitKey(keyOf(spki))) !== undefined
+}
 
-/** False for a key nobody here can verify with: what it signed is then nobody's. */
-async function withoutKeyFault(ask: () => Promise<boolean>): Promise<boolean> {
+/** The settled value, or undefined where a key is outside the algorithm table. */
+export async function unlessUnfitKey<T>(settling: Promise<T>): Promise<T | undefined> {
   try {
-    return await ask()
+    return await settling
   } catch (thrown) {
-    if (thrown instanceof AdmissionError && thrown.code === 'KEY_INVALID') return false
+    if (thrown instanceof AdmissionError && thrown.code === 'KEY_INVALID') return undefined
     throw thrown
   }
 }

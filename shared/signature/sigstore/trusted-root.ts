@@ -5,7 +5,7 @@ import { MAX_CHAIN_CERTIFICATES, MAX_TRUSTED_ROOT_BYTES } from '../../limits.ts'
 import { dig, readJson } from '../content.ts'
 import { importVerifyingKey } from '../key.ts'
 import { type Certificate, parseCertificate } from '../x509/certificate.ts'
-import { type Issuer, issuersOf, type Window } from './authority.ts'
+import { type Issuer, issuersOf, unlessUnfitKey, type Window } from './authority.ts'
 import { type StampAuthority, stampAuthority } from './stamp.ts'
 import type { TransparencyLog, Trust } from './trust.ts'
 import type { Thresholds } from './types.ts'
@@ -68,7 +68,7 @@ async function readLog(log: JsonValue): Promise<readonly TransparencyLog[]> {
   const name = textOf(dig(log, 'baseUrl'))
     .replace(/^https?:\/\//, '')
     .replace(/\/$/, '')
-  const key = await unlessUnknown(importVerifyingKey(spki))
+  const key = await unlessUnfitKey(importVerifyingKey(spki))
   return key === undefined ? [] : [{ id, hint: hint.subarray(0, 4), name, key, spki, ...window }]
 }
 
@@ -83,18 +83,8 @@ async function readStampAuthority(authority: JsonValue): Promise<readonly StampA
   const leaf = first?.basicConstraints?.ca === true ? undefined : first
   const anchors = certificates.slice(-1)
   const intermediates = certificates.filter((each) => each !== leaf && !anchors.includes(each))
-  const read = await unlessUnknown(stampAuthority({ leaf, intermediates, anchors, ...window }))
+  const read = await unlessUnfitKey(stampAuthority({ leaf, intermediates, anchors, ...window }))
   return read === undefined ? [] : [read]
-}
-
-/** The settled value, or undefined where a key is outside the algorithm table. */
-async function unlessUnknown<T>(settling: Promise<T>): Promise<T | undefined> {
-  try {
-    return await settling
-  } catch (thrown) {
-    if (thrown instanceof AdmissionError && thrown.code === 'KEY_INVALID') return undefined
-    throw thrown
-  }
 }
 
 function chainOf(authority: JsonValue): readonly Certificate[] {

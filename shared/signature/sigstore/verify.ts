@@ -1,7 +1,7 @@
 import { type Bytes, equal, toHex } from '../../bytes.ts'
 import { AdmissionError, toAdmissionError } from '../../errors.ts'
 import { isContentFault, type LayerEvidence, type SignedContent } from '../content.ts'
-import { HASHES } from '../key.ts'
+import { digestOf } from '../key.ts'
 import type { CheckStep, HashAlgorithm } from '../types.ts'
 import { isWithin } from './authority.ts'
 import { type Bundle, type Evidence, readBundle } from './bundle.ts'
@@ -171,8 +171,7 @@ function digesterOf(artifact: Artifact): Logged['messageDigest'] {
 function hasher(bytes: Bytes): (algorithm: HashAlgorithm) => Promise<Bytes> {
   const made = new Map<HashAlgorithm, Bytes>()
   return async (algorithm) => {
-    const { name } = HASHES[algorithm]
-    const digest = made.get(algorithm) ?? new Uint8Array(await crypto.subtle.digest(name, bytes))
+    const digest = made.get(algorithm) ?? (await digestOf(algorithm, bytes))
     made.set(algorithm, digest)
     return digest
   }

@@ -1,6 +1,6 @@
 import type { Bytes } from '../../bytes.ts'
 import { type DerElement, TAG } from '../der.ts'
-import type { SignatureAlgorithm } from '../key.ts'
+import { HASHES, type SignatureAlgorithm } from '../key.ts'
 import type { HashAlgorithm } from '../types.ts'
 import { DerReader, dottedOid, smallInteger } from './reader.ts'
 
@@ -24,7 +24,6 @@ const RSA_PSS = '1.2.840.113549.1.1.10'
 const RSA_ENCRYPTION = '1.2.840.113549.1.1.1'
 const ED25519 = '1.3.101.112'
 const MGF1 = '1.2.840.113549.1.1.8'
-const SALT_BYTES: Readonly<Record<HashAlgorithm, number>> = { sha256: 32, sha384: 48, sha512: 64 }
 
 /** The identifier's name in dotted form and its parameters, from the content of an AlgorithmIdentifier. */
 export function parseAlgorithm(
@@ -81,7 +80,7 @@ function pssOf(parameters: readonly DerElement[], what: string): SignatureAlgori
   const [maskHash] = inner
   const salt = smallInteger(new DerReader(saltField.content, what).next(TAG.integer).content, what)
   if (hash === undefined || oid !== MGF1 || maskHash?.tag !== TAG.sequence) return undefined
-  const equal = hashOf(maskHash.content, what) === hash && salt === SALT_BYTES[hash]
+  const equal = hashOf(maskHash.content, what) === hash && salt === HASHES[hash].bytes
   return equal ? { scheme: 'RSASSA_PSS', hash } : undefined
 }
 
