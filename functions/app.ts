@@ -141,10 +141,10 @@ class Desk {
     try {
       const call = await this.#toCall(c, access.cluster, { phase, scope, deadline })
       const answer = await answerReview(leave === undefined ? tooMany(call) : flow, call)
-      const ended = now()
       const trace = traceId(c.req.header('traceparent'))
-      this.#log(call, answer, { started, ended, timeoutMs, trace })
-      this.#tell(c, call, answer, { started, ended, timeoutMs, trace })
+      const course: Course = { started, ended: now(), timeoutMs, trace }
+      this.#log(call, answer, course)
+      this.#tell(c, call, answer, course)
       const isReview = answer.httpStatus === 200
       const type = isReview ? 'application/json' : 'text/plain; charset=utf-8'
       return new Response(answer.text, {

@@ -89,9 +89,13 @@ export async function loadPolicyFolder(
   const named = files.map(({ file, text }) => ({ name: file, text }))
   const loaded = await loadPolicies(named, options)
   if (loaded.faults.length === 0) return loaded
-  const count = loaded.faults.length === 1 ? '1 fault' : `${loaded.faults.length} faults`
   const faults = loaded.faults.map(toFault)
-  throw new AdmissionError('POLICY_INVALID', `${where}: ${count}`, { faults })
+  throw new AdmissionError('POLICY_INVALID', `${where}: ${countedFaults(faults)}`, { faults })
+}
+
+/** How many there are: `1 fault`, `2 faults`. */
+export function countedFaults({ length }: readonly unknown[]): string {
+  return length === 1 ? '1 fault' : `${length} faults`
 }
 
 /** A fault of a policy with its place in one string. */
@@ -192,8 +196,10 @@ export async function replaceText(file: string, text: string): Promise<void> {
 }
 
 function configError(file: string, faults: readonly Fault[], cause?: unknown): AdmissionError {
-  const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
-  return new AdmissionError('CONFIG_INVALID', `${file}: ${count}`, { faults, cause })
+  return new AdmissionError('CONFIG_INVALID', `${file}: ${countedFaults(faults)}`, {
+    faults,
+    cause,
+  })
 }
 
 function locatedFault(yaml: YamlFile, { path: where, message }: Fault): Fault {

@@ -34,7 +34,7 @@ export interface BundleOptions {
   names?: readonly BundleName[]
 }
 
-export const BUNDLE_NAMES: readonly BundleName[] = ['lambda/mutate', 'lambda/validate', 'worker']
+const BUNDLE_NAMES: readonly BundleName[] = ['lambda/mutate', 'lambda/validate', 'worker']
 
 const ENTRIES: Readonly<Record<BundleName, string>> = {
   'lambda/mutate': 'lambda-mutate.ts',
@@ -227,7 +227,7 @@ function usesSigstore(attestor: AttestorDraft): boolean {
 }
 
 /** True when functions ask AWS KMS: for the sealing key, or a key of any policy that is not pinned. */
-export function usesKms(deployment: Deployment): boolean {
+function usesKms(deployment: Deployment): boolean {
   const { key } = deployment.config.outcomes
   if (key.kind === 'kms') return true
   const isPinned =

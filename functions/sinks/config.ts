@@ -4,7 +4,7 @@ import type { Fault } from '#shared/errors.ts'
 import type { EventStatus } from '#shared/report/event.ts'
 
 /** A header whose value is in a variable. */
-export interface SinkHeader {
+interface SinkHeader {
   name: string
   valueEnv: string
 }

@@ -169,7 +169,7 @@ async function readBounded(file: string, fix: string): Promise<Bytes> {
 }
 
 /** SHA-256 hex of a TUF root. Throws `CONFIG_INVALID` when it is none. */
-export function rootHashOf(root: Uint8Array, file: string): string {
+function rootHashOf(root: Uint8Array, file: string): string {
   if (stateOf(root, 'root') === undefined) {
     throw new AdmissionError(
       'CONFIG_INVALID',

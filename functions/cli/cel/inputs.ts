@@ -1,4 +1,4 @@
-import { readText } from '#functions/files.ts'
+import { countedFaults, readText } from '#functions/files.ts'
 import { fromUtf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { isJsonObject, type JsonValue } from '#shared/json.ts'
@@ -27,9 +27,8 @@ function documentsOf(text: string, name: string): JsonValue[] {
   } catch (thrown) {
     if (!(thrown instanceof AdmissionError)) throw thrown
     const faults = thrown.faults.map(({ path, message }) => ({ path: `${name}:${path}`, message }))
-    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
-    const message = faults.length === 0 ? `${name}: ${thrown.message}` : `${name}: ${count}`
-    throw new AdmissionError('YAML_INVALID', message, { faults, cause: thrown })
+    const what = faults.length === 0 ? thrown.message : countedFaults(faults)
+    throw new AdmissionError('YAML_INVALID', `${name}: ${what}`, { faults, cause: thrown })
   }
 }
 

@@ -12,7 +12,12 @@ import {
 import { loadTrust } from '#functions/trust/store.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import { type LoadOptions, loadPolicies } from '#shared/policy/load.ts'
-import { type LoadedPolicies, type PolicyFault, policyKey } from '#shared/policy/types.ts'
+import {
+  compareTexts,
+  type LoadedPolicies,
+  type PolicyFault,
+  policyKey,
+} from '#shared/policy/types.ts'
 import { upstreamNotes } from './upstream.ts'
 
 /** Something that is wrong, or that somebody should know. */
@@ -131,11 +136,6 @@ function placed(
 function inOrder(findings: readonly Finding[]): Finding[] {
   const texts = new Map(findings.map((finding) => [JSON.stringify(finding), finding]))
   return [...texts.values()].sort(
-    (a, b) => compare(a.file, b.file) || a.line - b.line || a.column - b.column,
+    (a, b) => compareTexts(a.file, b.file) || a.line - b.line || a.column - b.column,
   )
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0
-  return a < b ? -1 : 1
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { readText, toFault } from '#functions/files.ts'
+import { countedFaults, readText, toFault } from '#functions/files.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import { placeOf, readDocuments, type SourceDocument } from '#shared/policy/documents.ts'
 import {
@@ -29,7 +29,7 @@ export const TEST_FILE = 'kyverno-test.yaml'
 const SIDE_FILE = 'countersign-test.yaml'
 
 /** What a result of a test can expect of a policy. */
-export const EXPECTATIONS = ['pass', 'fail', 'skip', 'error', 'warn'] as const
+const EXPECTATIONS = ['pass', 'fail', 'skip', 'error', 'warn'] as const
 export type Expectation = (typeof EXPECTATIONS)[number]
 
 const names = listOf(words)
@@ -217,6 +217,5 @@ function located(file: string, document: SourceDocument, { found }: Faults): Fau
 }
 
 function invalid(file: string, faults: readonly Fault[]): AdmissionError {
-  const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
-  return new AdmissionError('CONFIG_INVALID', `${file}: ${count}`, { faults })
+  return new AdmissionError('CONFIG_INVALID', `${file}: ${countedFaults(faults)}`, { faults })
 }

@@ -1,4 +1,4 @@
-import { toFault } from '#functions/files.ts'
+import { countedFaults, toFault } from '#functions/files.ts'
 import type { EngineOptions } from '#shared/engine/image-policy.ts'
 import { AdmissionError, type Fault, toAdmissionError } from '#shared/errors.ts'
 import { objectsOf, readDocuments } from '#shared/policy/documents.ts'
@@ -97,8 +97,7 @@ async function policiesOf(inputs: Inputs, load: LoadOptions): Promise<readonly C
     defaultNamespace: load.defaultNamespace ?? 'default',
   })
   if (faults.length === 0) return policies
-  const message =
-    faults.length === 1 ? '1 fault in its policies' : `${faults.length} faults in its policies`
+  const message = `${countedFaults(faults)} in its policies`
   throw new AdmissionError('POLICY_INVALID', message, { faults: faults.map(toFault) })
 }
 

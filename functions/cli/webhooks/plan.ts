@@ -1,4 +1,7 @@
 import type { ClusterConfig } from '#functions/config.ts'
+import { policiesOf } from '#functions/deployment.ts'
+import { countedFaults } from '#functions/files.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 import { NEWEST_MINOR, OLDEST_MINOR } from '#shared/cel/profiles.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import type { LabelSelector } from '#shared/policy/types.ts'
@@ -90,16 +93,16 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
     ...(minor !== undefined && { minor }),
     ...(ca !== undefined && { caBundle: ca.base64 }),
   })
-  const listed = cluster.policies && new Set(cluster.policies)
-  const policies = deployment.policies.filter((policy) => listed?.has(policyKey(policy)) ?? true)
+  const { granted } = policiesOf(deployment, cluster, nodeHash)
+  const policies = deployment.policies.filter((policy) => granted.has(policyKey(policy)))
   const webhooks = await generateWebhooks(policies, webhookOptions)
   const companion = options.companion
     ? await companionPolicies(webhooks.mutating, webhookOptions)
     : undefined
   const faults = [...webhooks.faults, ...(companion?.faults ?? [])]
   if (faults.length > 0) {
-    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
-    throw new AdmissionError('CONFIG_INVALID', `webhooks of ${cluster.name}: ${count}`, { faults })
+    const message = `webhooks of ${cluster.name}: ${countedFaults(faults)}`
+    throw new AdmissionError('CONFIG_INVALID', message, { faults })
   }
   notes.push(...webhooks.notes, ...(companion?.notes ?? []))
   for (const message of safetyNotes(options, cluster)) about(message)
