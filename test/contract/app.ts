@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { applyPatch } from '#shared/admission/patch.ts'
 import { type Phase, verifyResponse } from '#shared/admission/response.ts'
 import type { JsonObject } from '#shared/admission/types.ts'
 import { parseJson } from '#shared/json.ts'
+import { TOKEN } from './deploy.ts'
 import { pod, review, UID } from './review.ts'
-import type { Answer, Sent, Target } from './targets.ts'
-import { BEARER, TOKEN, type World } from './world.ts'
+import { type Answer, opened, type Sent, type Target } from './targets.ts'
+import { BEARER, type World } from './world.ts'
 
 const PHASES = ['mutate', 'validate'] as const
 
@@ -16,16 +17,12 @@ export function contract(
   open: (world: World) => Promise<Target>,
 ) {
   describe(name, () => {
-    let target: Target
-    beforeAll(async () => {
-      target = await open(getWorld())
-    })
-    afterAll(() => target?.close())
+    const target = opened(() => open(getWorld()))
 
     const at = (phase: Phase, rest = '', cluster = 'prod', token = TOKEN) =>
       `/v1/${cluster}/${token}/ivpol/${phase}${rest}`
     const post = (phase: Phase, body: Sent['body'], rest = '') =>
-      target.send(phase, at(phase, rest), { body })
+      target().send(phase, at(phase, rest), { body })
     const postReview = (phase: Phase, request: Record<string, unknown>, rest = '') =>
       post(phase, JSON.stringify(review(request)), rest)
     const podOf = (...images: string[]) => ({ object: pod(...images) })
@@ -33,7 +30,7 @@ export function contract(
     describe('probes', () => {
       test.each(['/livez', '/readyz'])('%s says ok', async (path) => {
         for (const phase of PHASES) {
-          expect(await target.send(phase, path, { method: 'GET' })).toMatchObject({
+          expect(await target().send(phase, path, { method: 'GET' })).toMatchObject({
             status: 200,
             text: 'ok\n',
           })
@@ -64,10 +61,10 @@ export function contract(
         const body = JSON.stringify(review())
         const headers = { 'content-type': 'application/json', ...more }
         for (const phase of PHASES) {
-          const nowhere = await target.send(phase, '/nothing/here', { headers, body })
+          const nowhere = await target().send(phase, '/nothing/here', { headers, body })
           expect(nowhere).toMatchObject({ status: 404, text: '' })
           const path = at(phase, '', cluster, token)
-          expect(await target.send(phase, path, { headers, body })).toEqual(nowhere)
+          expect(await target().send(phase, path, { headers, body })).toEqual(nowhere)
         }
       })
 
@@ -77,16 +74,19 @@ export function contract(
       ])('with %s get in', async (_, cluster, more) => {
         const headers = { 'content-type': 'application/json', ...more }
         const body = JSON.stringify(review({ object: { ...pod(), kind: 'Pod' } }))
-        const answer = await target.send('validate', at('validate', '', cluster), { headers, body })
+        const answer = await target().send('validate', at('validate', '', cluster), {
+          headers,
+          body,
+        })
         expect(answer.status).toBe(200)
       })
 
       test('leave no token in the log', async () => {
-        await target.send('validate', at('validate', '', 'prod', `${TOKEN}x`))
-        await target.send('validate', at('validate'), {
+        await target().send('validate', at('validate', '', 'prod', `${TOKEN}x`))
+        await target().send('validate', at('validate'), {
           headers: { authorization: `Bearer ${BEARER}` },
         })
-        expect((target.lines?.() ?? []).join('\n')).not.toMatch(new RegExp(`${TOKEN}|${BEARER}`))
+        expect((target().lines?.() ?? []).join('\n')).not.toMatch(new RegExp(`${TOKEN}|${BEARER}`))
       })
     })
 
@@ -124,7 +124,7 @@ export function contract(
       })
 
       test('past the limit are denied by their uid', async () => {
-        const padding = 'x'.repeat(target.maxBodyBytes)
+        const padding = 'x'.repeat(target().maxBodyBytes)
         for (const phase of PHASES) {
           const answer = await postReview(phase, { object: { ...pod(), padding } })
           expectDenial(answer, phase, 413)
@@ -143,7 +143,7 @@ export function contract(
       test.each(['text/plain', 'application/yaml', ''])('of type %j get 415', async (type) => {
         const headers: Record<string, string> = type === '' ? {} : { 'content-type': type }
         expect(
-          (await target.send('validate', at('validate'), { headers, body: text })).status,
+          (await target().send('validate', at('validate'), { headers, body: text })).status,
         ).toBe(415)
       })
 
@@ -169,7 +169,7 @@ export function contract(
 
     describe('reviews', () => {
       test('go through both phases: pinned and sealed, then admitted without asking anybody', () =>
-        bothPhases(target, getWorld()))
+        bothPhases(target(), getWorld()))
 
       test('of an unsigned image are denied with the message of the policy', async () => {
         const { images } = getWorld()

@@ -1,11 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleFunctions } from '#functions/cli/bundle.ts'
-import { parseConfig } from '#functions/config.ts'
-import { createDeployment } from '#functions/deployment.ts'
 import { certified, keylessSigner } from '#functions/local/evidence.ts'
 import { pushImage } from '#functions/local/image.ts'
 import { pushReferrer } from '#functions/local/push.ts'
@@ -13,14 +7,14 @@ import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
 import { signImage } from '#functions/local/sign.ts'
 import { localSigner, type Signer } from '#functions/local/signer.ts'
 import { LocalSigstore, SUBJECT } from '#functions/local/sigstore/authority.ts'
-import { loadPolicies } from '#shared/policy/load.ts'
 import { mintSigner } from '#test/fakes/fulcio.ts'
 import { mintEnvelope } from '#test/fakes/notary.ts'
 import { mint, mintIntermediate, mintRoot, NOTARY_NAME, pemOf } from '#test/fakes/pki.ts'
 import { ISSUER, SIGNED_AT } from '#test/fakes/sigstore.ts'
-import { hashOf, pod, review } from './review.ts'
-import { type Served, TARGETS, type Target } from './targets.ts'
-import { TOKEN } from './world.ts'
+import { policyDocument } from '#test/shared/policy/documents.ts'
+import { deploymentOf, MUST_BE_SIGNED, type Served, serve } from './deploy.ts'
+import { pod } from './review.ts'
+import { opened, TARGETS, validate } from './targets.ts'
 
 // The functions go by the clock of their runtime.
 const NOW = Date.now()
@@ -128,28 +122,13 @@ const SAID: readonly {
   },
 ]
 
-function policy(name: string, attestor: object): string {
-  return JSON.stringify({
-    apiVersion: 'policies.kyverno.io/v1',
-    kind: 'ImageValidatingPolicy',
-    metadata: { name },
-    spec: {
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-        ],
-      },
-      autogen: { podControllers: { controllers: [] } },
-      attestors: [{ name: 'a', ...attestor }],
-      validations: [
-        {
-          expression:
-            'images.containers.all(image, verifyImageSignatures(image, [attestors.a]) > 0)',
-          message: 'not signed',
-        },
-      ],
-    },
-  })
+function policy(name: string, attestor: object): object {
+  const spec = {
+    autogen: { podControllers: { controllers: [] } },
+    attestors: [{ name: 'a', ...attestor }],
+    validations: [MUST_BE_SIGNED],
+  }
+  return policyDocument(spec, name)
 }
 
 async function push(registry: LocalRegistry, name: string): Promise<[string, string]> {
@@ -175,38 +154,19 @@ async function push(registry: LocalRegistry, name: string): Promise<[string, str
 
 interface Asked extends Served {
   images: ReadonlyMap<string, string>
-  close(): Promise<void>
 }
 
 async function createWorld(): Promise<Asked> {
   const registry = await startRegistry()
   const images = new Map<string, string>()
   for (const name of Object.keys(ATTESTORS)) images.set(...(await push(registry, name)))
-  const { policies, faults } = await loadPolicies(
-    Object.entries(ATTESTORS).map(([name, attestor]) => ({
-      name: `${name}.json`,
-      text: policy(name, attestor),
-    })),
-  )
-  if (faults.length > 0) throw new TypeError(JSON.stringify(faults))
-  const config = parseConfig({
-    policies: 'policies',
-    endpoint: 'https://admission.example.com',
-    outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
-    registries: { plainHttp: [registry.host] },
-    clusters: [{ name: 'prod', tokens: [hashOf(TOKEN)] }],
-  })
-  const deployment = await createDeployment(config, policies)
-  const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-asked-'))
-  const reports = await bundleFunctions({ deployment, outDir })
-  // Every name was asked for.
-  const bundles = Object.fromEntries(
-    reports.map(({ name, entry }) => [name, entry]),
-  ) as Served['bundles']
+  const documents = Object.entries(ATTESTORS).map(([name, attestor]) => policy(name, attestor))
+  const registries = { plainHttp: [registry.host] }
+  const served = await serve(await deploymentOf(documents, { registries }))
   const close = async () => {
-    await Promise.all([registry.close(), rm(outDir, { recursive: true })])
+    await Promise.all([registry.close(), served.close()])
   }
-  return { deployment, bundles, images, close }
+  return { ...served, images, close }
 }
 
 let world: Asked
@@ -216,11 +176,7 @@ beforeAll(async () => {
 afterAll(() => world?.close())
 
 describe.each(Object.entries(TARGETS))('attestors by expressions: %s', (_, open) => {
-  let target: Target
-  beforeAll(async () => {
-    target = await open(world)
-  })
-  afterAll(() => target?.close())
+  const target = opened(() => open(world))
 
   test.each(SAID)('$image, with the texts $name: $says', async ({ image, change, says }) => {
     const object = pod(world.images.get(image) ?? '')
@@ -228,10 +184,6 @@ describe.each(Object.entries(TARGETS))('attestors by expressions: %s', (_, open)
       ...object,
       metadata: { name: 'web', namespace: 'shop', annotations: { ...RIGHT, ...change } },
     }
-    const body = JSON.stringify(review({ object: annotated }))
-    const url = `/v1/prod/${TOKEN}/ivpol/validate/${image}`
-    const { text } = await target.send('validate', url, { body })
-    const { allowed, status } = JSON.parse(text).response
-    expect(allowed ? 'admitted' : status.message).toContain(says)
+    expect(await validate(target(), image, annotated)).toContain(says)
   })
 })

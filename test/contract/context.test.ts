@@ -7,19 +7,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleFunctions, noWorkerBecause } from '#functions/cli/bundle.ts'
 import { trustingFetch } from '#functions/cluster/https.ts'
 import { compose } from '#functions/compose.ts'
-import { parseConfig } from '#functions/config.ts'
 import { createDeployment, type Deployment } from '#functions/deployment.ts'
 import { BOTH_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { type LocalClusterApi, startClusterApi } from '#functions/local/cluster-api.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
-import { loadPolicies } from '#shared/policy/load.ts'
 import { startLambda } from '../lambda.ts'
 import { node24 } from '../node24.ts'
-import { PEM } from '../shared/policy/documents.ts'
-import { hashOf, pod, review } from './review.ts'
-import { type Served, TARGETS, type Target } from './targets.ts'
-import { ENV, TOKEN } from './world.ts'
+import { POD_RULE, policyDocument } from '../shared/policy/documents.ts'
+import { deploymentOf, ENV, type Served, serve } from './deploy.ts'
+import { pod, review } from './review.ts'
+import { opened, saidIn, TARGETS, validate, validateUrl } from './targets.ts'
 
 const IMAGE = `registry.example/app@sha256:${'a'.repeat(64)}`
 
@@ -29,63 +27,22 @@ function policyOf(
   expression: string,
   says: string,
   constraints: object = {},
-): string {
-  return JSON.stringify({
-    apiVersion: 'policies.kyverno.io/v1',
-    kind: 'ImageValidatingPolicy',
-    metadata: { name },
-    spec: {
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-        ],
-        ...constraints,
-      },
-      autogen: { podControllers: { controllers: [] } },
-      validationConfigurations: { mutateDigest: false, verifyDigest: false, required: false },
-      attestors: [
-        { name: 'a', cosign: { key: { data: PEM }, ctlog: { insecureIgnoreTlog: true } } },
-      ],
-      validations: [{ expression, messageExpression: says }],
-    },
-  })
+): object {
+  const spec = {
+    matchConstraints: { resourceRules: [POD_RULE], ...constraints },
+    autogen: { podControllers: { controllers: [] } },
+    validationConfigurations: { mutateDigest: false, verifyDigest: false, required: false },
+    validations: [{ expression, messageExpression: says }],
+  }
+  return policyDocument(spec, name)
 }
 
-async function deploymentOf(texts: readonly string[], fields: object, cluster: object) {
-  const files = texts.map((text, index) => ({ name: `${index}.json`, text }))
-  const { policies, faults } = await loadPolicies(files)
-  if (faults.length > 0) throw new TypeError(JSON.stringify(faults))
-  const config = parseConfig({
-    policies: 'policies',
-    endpoint: 'https://admission.example.com',
-    outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
-    clusters: [{ name: 'prod', tokens: [hashOf(TOKEN)], ...cluster }],
-    ...fields,
-  })
-  return { config, policies }
-}
-
-async function bundlesOf(deployment: Deployment): Promise<Served & { close(): Promise<void> }> {
-  const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-context-'))
-  const reports = await bundleFunctions({ deployment, outDir })
-  // Every name was asked for.
-  const bundles = Object.fromEntries(
-    reports.map(({ name, entry }) => [name, entry]),
-  ) as Served['bundles']
-  return { deployment, bundles, close: () => rm(outDir, { recursive: true }) }
-}
-
-function saidIn(text: string): string {
-  const { allowed, status } = JSON.parse(text).response
-  return allowed ? 'admitted' : status.message
-}
-
-const body = JSON.stringify(review({ object: pod(IMAGE) }))
-const urlOf = (policy: string) => `/v1/prod/${TOKEN}/ivpol/validate/${policy}`
+const POD = pod(IMAGE)
+const body = JSON.stringify(review({ object: POD }))
 
 describe('what needs no cluster', () => {
   let hosts: Server
-  let served: Awaited<ReturnType<typeof bundlesOf>>
+  let served: Served
   beforeAll(async () => {
     hosts = createServer((request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -112,8 +69,7 @@ describe('what needs no cluster', () => {
       policyOf('far', 'http.get("http://127.0.0.1:1/").ok == true', '"no"'),
     ]
     const http = { allow: [], plainHttp: [host] }
-    const { config, policies: compiled } = await deploymentOf(policies, { http }, {})
-    served = await bundlesOf(await createDeployment(config, compiled))
+    served = await serve(await deploymentOf(policies, { http }))
   })
   afterAll(async () => {
     await new Promise((resolve) => hosts.close(resolve))
@@ -121,11 +77,7 @@ describe('what needs no cluster', () => {
   })
 
   describe.each(Object.entries(TARGETS))('%s', (_, open) => {
-    let target: Target
-    beforeAll(async () => {
-      target = await open(served)
-    })
-    afterAll(() => target?.close())
+    const target = opened(() => open(served))
 
     test.each([
       ['local', 'Policy local failed: xy4'],
@@ -136,8 +88,7 @@ describe('what needs no cluster', () => {
         'Policy far error: failed to evaluate policy: http.Get: "http://127.0.0.1:1" is not among the hosts of http.allow (https) and http.plainHttp',
       ],
     ])('%s', async (policy, said) => {
-      const { text } = await target.send('validate', urlOf(policy), { body })
-      expect(saidIn(text)).toBe(said)
+      expect(await validate(target(), policy, POD)).toBe(said)
     })
   })
 })
@@ -145,7 +96,7 @@ describe('what needs no cluster', () => {
 describe('a cluster with an authority of its own', () => {
   let api: LocalClusterApi
   let deployment: Deployment
-  let served: Awaited<ReturnType<typeof bundlesOf>>
+  let served: Served
   beforeAll(async () => {
     api = await startClusterApi([
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { env: 'prod' } } },
@@ -176,7 +127,7 @@ describe('a cluster with an authority of its own', () => {
     const [cluster] = config.clusters
     const withCa = { ...cluster!, api: { ...cluster!.api!, ca: api.ca } }
     deployment = await createDeployment({ ...config, clusters: [withCa] }, policies)
-    served = await bundlesOf(deployment)
+    served = await serve(deployment)
   })
   afterAll(async () => {
     await api.close()
@@ -198,7 +149,7 @@ describe('a cluster with an authority of its own', () => {
     })
     try {
       for (const [policy, said] of SAID) {
-        const response = await fetch(`${lambda.url}${urlOf(policy)}`, {
+        const response = await fetch(`${lambda.url}${validateUrl(policy)}`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body,
@@ -237,7 +188,7 @@ describe('a cluster with an authority of its own', () => {
       maxBodyBytes: MAX_BODY_BYTES,
     }
     const app = compose(deployment, { ...platform, ...changes }, BOTH_FLOWS)
-    const response = await app.request(urlOf('reads'), {
+    const response = await app.request(validateUrl('reads'), {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body,
@@ -247,13 +198,12 @@ describe('a cluster with an authority of its own', () => {
 })
 
 test('a bundle holds what answers policies only where one asks', async () => {
-  const plain = await deploymentOf([policyOf('plain', 'true', '""')], {}, {})
-  const asking = await deploymentOf([policyOf('asking', 'time.now() > timestamp(0)', '""')], {}, {})
+  const plain = await deploymentOf([policyOf('plain', 'true', '""')])
+  const asking = await deploymentOf([policyOf('asking', 'time.now() > timestamp(0)', '""')])
   const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-context-'))
   try {
     const sizes: number[] = []
-    for (const { config, policies } of [plain, asking]) {
-      const deployment = await createDeployment(config, policies)
+    for (const deployment of [plain, asking]) {
       const [report] = await bundleFunctions({ deployment, outDir, names: ['worker'] })
       sizes.push(report!.ownBytes)
     }

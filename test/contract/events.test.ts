@@ -1,35 +1,28 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type BundleName, bundleFunctions } from '#functions/cli/bundle.ts'
-import { parseConfig } from '#functions/config.ts'
-import { createDeployment } from '#functions/deployment.ts'
-import { loadPolicies } from '#shared/policy/load.ts'
+import { keyAttestor, policyDocument } from '#test/shared/policy/documents.ts'
 import { type Received, startSink } from '../functions/sinks/sink-server.ts'
 import { startLambda } from '../lambda.ts'
 import { startWorker } from '../workerd.ts'
-import { hashOf, pod, review } from './review.ts'
+import { deploymentOf, ENV, type Served, serve, TOKEN } from './deploy.ts'
+import { pod, review } from './review.ts'
 
-const TOKEN = 'tokentokentokentokentokentoken22'
-const ENV = { SEAL: Buffer.alloc(32, 7).toString('base64'), SINK_KEY: 'key-of-the-sink' }
-const POLICY = `
-apiVersion: policies.kyverno.io/v1
-kind: ImageValidatingPolicy
-metadata: { name: no-latest }
-spec:
-  matchConstraints:
-    resourceRules: [{ apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods] }]
-  validationConfigurations: { mutateDigest: false, verifyDigest: false, required: false }
-  attestors:
-    - name: release
-      cosign:
-        key: { kms: "awskms:///arn:aws:kms:eu-central-1:111122223333:alias/release" }
-        ctlog: { insecureIgnoreTlog: true }
-  validations:
-    - expression: images.containers.all(image, !image.endsWith(':latest'))
-      message: no latest
-`
+const NO_LATEST = policyDocument(
+  {
+    validationConfigurations: { mutateDigest: false, verifyDigest: false, required: false },
+    attestors: [
+      keyAttestor('release', {
+        kms: 'awskms:///arn:aws:kms:eu-central-1:111122223333:alias/release',
+      }),
+    ],
+    validations: [
+      {
+        expression: "images.containers.all(image, !image.endsWith(':latest'))",
+        message: 'no latest',
+      },
+    ],
+  },
+  'no-latest',
+)
 
 /** A sink that hands over each request as it comes. */
 async function startWaitingSink() {
@@ -42,40 +35,27 @@ async function startWaitingSink() {
 }
 
 describe('events of a built function reach a sink', () => {
-  let outDir: string
+  const env = { ...ENV, SINK_KEY: 'key-of-the-sink' }
   let sink: Awaited<ReturnType<typeof startWaitingSink>>
-  let entries: Record<BundleName, string>
+  let served: Served
   beforeAll(async () => {
     sink = await startWaitingSink()
-    outDir = await mkdtemp(path.join(tmpdir(), 'countersign-events-'))
-    const { policies, faults } = await loadPolicies([{ name: 'p.yaml', text: POLICY }])
-    expect(faults).toEqual([])
-    const config = parseConfig({
-      policies: 'policies',
-      endpoint: 'https://admission.example.com',
-      outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
-      clusters: [{ name: 'prod', tokens: [hashOf(TOKEN)] }],
-      events: {
-        sinks: [
-          { kind: 'http', url: sink.url, headers: [{ name: 'X-Key', valueEnv: 'SINK_KEY' }] },
-        ],
-      },
-    })
-    const deployment = await createDeployment(config, policies)
-    const reports = await bundleFunctions({ deployment, outDir })
-    entries = Object.fromEntries(reports.map(({ name, entry }) => [name, entry])) as typeof entries
+    const headers = [{ name: 'X-Key', valueEnv: 'SINK_KEY' }]
+    const events = { sinks: [{ kind: 'http', url: sink.url, headers }] }
+    served = await serve(await deploymentOf([NO_LATEST], { events }))
   })
   afterAll(async () => {
     await sink?.close()
-    await rm(outDir, { recursive: true, force: true })
+    await served?.close()
   })
 
   test.each<[string, () => Promise<{ url: string; close(): Promise<void> }>]>([
     [
       'from Lambda',
-      () => startLambda({ entry: entries['lambda/validate'], frontDoor: 'function-url', env: ENV }),
+      () =>
+        startLambda({ entry: served.bundles['lambda/validate'], frontDoor: 'function-url', env }),
     ],
-    ['from a Worker', () => startWorker(entries.worker, ENV)],
+    ['from a Worker', () => startWorker(served.bundles.worker, env)],
   ])('%s, the first and the second', async (_, start) => {
     const running = await start()
     try {

@@ -3,8 +3,9 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startVault, type VaultEmulator } from '#functions/local/vault.ts'
 import { bothPhases } from './app.ts'
-import { TARGETS, type Target } from './targets.ts'
-import { createWorld, ENV, type World } from './world.ts'
+import { ENV } from './deploy.ts'
+import { opened, TARGETS } from './targets.ts'
+import { createWorld, type World } from './world.ts'
 
 let vault: VaultEmulator
 let world: World
@@ -17,20 +18,16 @@ afterAll(async () => {
   await vault?.close()
 })
 
-describe.each(Object.keys(TARGETS))('%s', (name) => {
-  let target: Target
-  beforeAll(async () => {
-    target = await TARGETS[name]!(world)
-  })
-  afterAll(() => target?.close())
+describe.each(Object.entries(TARGETS))('%s', (_, open) => {
+  const target = opened(() => open(world))
 
   test('verifies with a key in Vault, and asks for it once', async () => {
     const asked = () => vault.requests.filter(({ method }) => method === 'GET').length
     const before = asked()
-    await bothPhases(target, world)
+    await bothPhases(target(), world)
     expect(asked()).toBeGreaterThan(before)
     const after = asked()
-    await bothPhases(target, world)
+    await bothPhases(target(), world)
     expect(asked()).toBe(after)
   })
 })

@@ -1,16 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleFunctions } from '#functions/cli/bundle.ts'
-import { parseConfig } from '#functions/config.ts'
-import { createDeployment } from '#functions/deployment.ts'
 import { pushImage } from '#functions/local/image.ts'
 import { pushReferrer } from '#functions/local/push.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
-import { loadPolicies } from '#shared/policy/load.ts'
 import { type EnvelopeOptions, mintEnvelope } from '#test/fakes/notary.ts'
 import {
   askAt,
@@ -25,9 +18,10 @@ import {
 } from '#test/fakes/pki.ts'
 import { mintCrl, mintOcsp, mintResponder } from '#test/fakes/revocation.ts'
 import { mintToken, mintTsa } from '#test/fakes/tsa.ts'
-import { hashOf, pod, review } from './review.ts'
-import { type Served, TARGETS, type Target } from './targets.ts'
-import { TOKEN } from './world.ts'
+import { policyDocument } from '#test/shared/policy/documents.ts'
+import { deploymentOf, MUST_BE_SIGNED, type Served, serve } from './deploy.ts'
+import { pod } from './review.ts'
+import { opened, TARGETS, validate } from './targets.ts'
 
 // The functions go by the clock of their runtime.
 const NOW = Date.now()
@@ -129,41 +123,18 @@ async function pushSigned(
   return [name, `${registry.host}/${name}@${descriptor.digest}`] as const
 }
 
-function policy(name: string, mode: string, tsaCerts?: string): string {
-  return JSON.stringify({
-    apiVersion: 'policies.kyverno.io/v1',
-    kind: 'ImageValidatingPolicy',
-    metadata: { name, annotations: { 'countersign.dev/notary-revocation': mode } },
-    spec: {
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-        ],
-      },
-      matchImageReferences: [{ glob: '*' }],
-      attestors: [
-        {
-          name: 'notary',
-          notary: {
-            certs: { value: pemOf(root) },
-            ...(tsaCerts && { tsaCerts: { value: tsaCerts } }),
-          },
-        },
-      ],
-      validations: [
-        {
-          expression:
-            'images.containers.all(image, verifyImageSignatures(image, [attestors.notary]) > 0)',
-          message: 'not signed',
-        },
-      ],
-    },
-  })
+function policy(name: string, mode: string, tsaCerts?: string): object {
+  const notary = {
+    certs: { value: pemOf(root) },
+    ...(tsaCerts && { tsaCerts: { value: tsaCerts } }),
+  }
+  const spec = { attestors: [{ name: 'a', notary }], validations: [MUST_BE_SIGNED] }
+  const annotations = { 'countersign.dev/notary-revocation': mode }
+  return { ...policyDocument(spec), metadata: { name, annotations } }
 }
 
 interface NotaryWorld extends Served {
   images: ReadonlyMap<string, string>
-  close(): Promise<void>
 }
 
 async function createWorld(): Promise<NotaryWorld> {
@@ -172,35 +143,21 @@ async function createWorld(): Promise<NotaryWorld> {
   for (const [name, options] of Object.entries(signatures(authority))) {
     images.set(...(await pushSigned(registry, name, options)))
   }
-  const texts = [
+  const documents = [
     policy('skip', 'skip'),
     policy('softfail', 'softfail'),
     policy('strict', 'strict'),
     policy('stamp', 'skip', pemOf(tsa.root)),
   ]
-  const { policies, faults } = await loadPolicies(
-    texts.map((text, index) => ({ name: `${index}.json`, text })),
-  )
-  if (faults.length > 0) throw new TypeError(JSON.stringify(faults))
-  const config = parseConfig({
-    policies: 'policies',
-    endpoint: 'https://admission.example.com',
-    outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
+  const deployment = await deploymentOf(documents, {
     registries: { plainHttp: [registry.host] },
     revocation: { mode: 'skip', allow: [authority.host] },
-    clusters: [{ name: 'prod', tokens: [hashOf(TOKEN)] }],
   })
-  const deployment = await createDeployment(config, policies)
-  const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-notary-'))
-  const reports = await bundleFunctions({ deployment, outDir })
-  // Every name was asked for.
-  const bundles = Object.fromEntries(
-    reports.map(({ name, entry }) => [name, entry]),
-  ) as Served['bundles']
+  const served = await serve(deployment)
   const close = async () => {
-    await Promise.all([registry.close(), authority.close(), rm(outDir, { recursive: true })])
+    await Promise.all([registry.close(), authority.close(), served.close()])
   }
-  return { deployment, bundles, images, close }
+  return { ...served, images, close }
 }
 
 let world: NotaryWorld
@@ -238,19 +195,11 @@ const SAID: readonly (readonly [image: string, policy: string, said: string])[] 
 ]
 
 describe.each(Object.entries(TARGETS))('Notary Project signatures: %s', (_, open) => {
-  let target: Target
-  beforeAll(async () => {
-    target = await open(world)
-  })
-  afterAll(() => target?.close())
+  const target = opened(() => open(world))
 
   test.each(SAID)('the image %s for the policy %s is: %s', async (image, name, said) => {
-    const body = JSON.stringify(review({ object: pod(world.images.get(image) ?? '') }))
-    const { text } = await target.send('validate', `/v1/prod/${TOKEN}/ivpol/validate/${name}`, {
-      body,
-    })
-    const { allowed, status } = JSON.parse(text).response
-    expect(allowed ? YES : status.message).toContain(said)
-    expect(allowed).toBe(said === YES)
+    const answer = await validate(target(), name, pod(world.images.get(image) ?? ''))
+    expect(answer).toContain(said)
+    expect(answer === YES).toBe(said === YES)
   })
 })

@@ -1,24 +1,18 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bundleFunctions } from '#functions/cli/bundle.ts'
-import { parseConfig } from '#functions/config.ts'
-import { createDeployment } from '#functions/deployment.ts'
 import { certified, keylessSigner, witnessed } from '#functions/local/evidence.ts'
 import { pushImage } from '#functions/local/image.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
 import { type SignatureLayout, signImage } from '#functions/local/sign.ts'
 import { localSigner, type Signer } from '#functions/local/signer.ts'
 import { LocalSigstore, SUBJECT } from '#functions/local/sigstore/authority.ts'
-import { loadPolicies } from '#shared/policy/load.ts'
 import { mintSigner } from '#test/fakes/fulcio.ts'
 import { mintIntermediate, mintRoot, NOTARY_NAME, pemOf } from '#test/fakes/pki.ts'
 import { ISSUER, SIGNED_AT } from '#test/fakes/sigstore.ts'
-import { hashOf, pod, review } from './review.ts'
-import { type Served, TARGETS, type Target } from './targets.ts'
-import { TOKEN } from './world.ts'
+import { policyDocument } from '#test/shared/policy/documents.ts'
+import { deploymentOf, MUST_BE_SIGNED, type Served, serve } from './deploy.ts'
+import { pod } from './review.ts'
+import { opened, TARGETS, validate } from './targets.ts'
 
 // The functions go by the clock of their runtime; only certificates of one's own are judged by it here.
 const NOW = Date.now()
@@ -91,28 +85,8 @@ const SAID: readonly (readonly [image: string, attestor: string, admitted: boole
   ['bundle', 'own', false],
 ]
 
-function policy(name: string, cosign: object): string {
-  return JSON.stringify({
-    apiVersion: 'policies.kyverno.io/v1',
-    kind: 'ImageValidatingPolicy',
-    metadata: { name },
-    spec: {
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-        ],
-      },
-      matchImageReferences: [{ glob: '*' }],
-      attestors: [{ name: 'a', cosign }],
-      validations: [
-        {
-          expression:
-            'images.containers.all(image, verifyImageSignatures(image, [attestors.a]) > 0)',
-          message: 'not signed',
-        },
-      ],
-    },
-  })
+function policy(name: string, cosign: object): object {
+  return policyDocument({ attestors: [{ name: 'a', cosign }], validations: [MUST_BE_SIGNED] }, name)
 }
 
 async function push(registry: LocalRegistry, name: string): Promise<[string, string]> {
@@ -130,7 +104,6 @@ async function push(registry: LocalRegistry, name: string): Promise<[string, str
 
 interface SigstoreServed extends Served {
   images: ReadonlyMap<string, string>
-  close(): Promise<void>
 }
 
 async function createWorld(): Promise<SigstoreServed> {
@@ -138,31 +111,13 @@ async function createWorld(): Promise<SigstoreServed> {
   const images = new Map<string, string>()
   for (const name of [...Object.keys(SIGNED), 'unsigned'])
     images.set(...(await push(registry, name)))
-  const { policies, faults } = await loadPolicies(
-    Object.entries(ATTESTORS).map(([name, cosign]) => ({
-      name: `${name}.json`,
-      text: policy(name, cosign),
-    })),
-  )
-  if (faults.length > 0) throw new TypeError(JSON.stringify(faults))
-  const config = parseConfig({
-    policies: 'policies',
-    endpoint: 'https://admission.example.com',
-    outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
-    registries: { plainHttp: [registry.host] },
-    clusters: [{ name: 'prod', tokens: [hashOf(TOKEN)] }],
-  })
-  const deployment = await createDeployment(config, policies)
-  const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-sigstore-'))
-  const reports = await bundleFunctions({ deployment, outDir })
-  // Every name was asked for.
-  const bundles = Object.fromEntries(
-    reports.map(({ name, entry }) => [name, entry]),
-  ) as Served['bundles']
+  const documents = Object.entries(ATTESTORS).map(([name, cosign]) => policy(name, cosign))
+  const registries = { plainHttp: [registry.host] }
+  const served = await serve(await deploymentOf(documents, { registries }))
   const close = async () => {
-    await Promise.all([registry.close(), rm(outDir, { recursive: true })])
+    await Promise.all([registry.close(), served.close()])
   }
-  return { deployment, bundles, images, close }
+  return { ...served, images, close }
 }
 
 let world: SigstoreServed
@@ -172,21 +127,13 @@ beforeAll(async () => {
 afterAll(() => world?.close())
 
 describe.each(Object.entries(TARGETS))('Sigstore signatures: %s', (_, open) => {
-  let target: Target
-  beforeAll(async () => {
-    target = await open(world)
-  })
-  afterAll(() => target?.close())
+  const target = opened(() => open(world))
 
   test.each(SAID)(
     'the image %s for the attestor %s is admitted: %s',
     async (image, name, admitted) => {
-      const body = JSON.stringify(review({ object: pod(world.images.get(image) ?? '') }))
-      const { text } = await target.send('validate', `/v1/prod/${TOKEN}/ivpol/validate/${name}`, {
-        body,
-      })
-      const { allowed, status } = JSON.parse(text).response
-      expect(allowed ? 'admitted' : status.message).toContain(admitted ? 'admitted' : 'not signed')
+      const said = await validate(target(), name, pod(world.images.get(image) ?? ''))
+      expect(said).toContain(admitted ? 'admitted' : 'not signed')
     },
   )
 })

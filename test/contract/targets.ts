@@ -1,5 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
+import { afterAll, beforeAll } from 'vitest'
 import { compose } from '#functions/compose.ts'
 import { BOTH_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
@@ -10,10 +11,8 @@ import { LAMBDA_MAX_BODY_BYTES, MAX_BODY_BYTES } from '#shared/limits.ts'
 import { type FrontDoor, startLambda } from '../lambda.ts'
 import { node24 } from '../node24.ts'
 import { startWorker } from '../workerd.ts'
-import { ENV, type World } from './world.ts'
-
-/** What a runtime serves. */
-export type Served = Pick<World, 'deployment' | 'bundles'>
+import { ENV, type Served, TOKEN } from './deploy.ts'
+import { review } from './review.ts'
 
 /** An answer as it came over the wire. */
 export interface Answer {
@@ -44,6 +43,31 @@ export const TARGETS: Readonly<Record<string, (world: Served) => Promise<Target>
   'Lambda on Node 24, HTTP API': async (world) => lambda(world, 'http-api', await node24()),
   'Worker in workerd': worker,
   'Node server over TLS': server,
+}
+
+/** The target that is open while the tests of the suite that asks for it run. */
+export function opened(open: () => Promise<Target>): () => Target {
+  let target: Target
+  beforeAll(async () => {
+    target = await open()
+  })
+  afterAll(() => target?.close())
+  return () => target
+}
+
+export const validateUrl = (policy: string) => `/v1/prod/${TOKEN}/ivpol/validate/${policy}`
+
+/** What the validate phase says of an object for one policy: `admitted`, or why it is not. */
+export async function validate(target: Target, policy: string, object: object): Promise<string> {
+  const body = JSON.stringify(review({ object }))
+  const { text } = await target.send('validate', validateUrl(policy), { body })
+  return saidIn(text)
+}
+
+/** What the text of an answer says. */
+export function saidIn(text: string): string {
+  const { allowed, status } = JSON.parse(text).response
+  return allowed ? 'admitted' : status.message
 }
 
 async function lambda(world: Served, frontDoor: FrontDoor, node?: string): Promise<Target> {

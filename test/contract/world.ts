@@ -1,10 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { type BundleReport, bundleFunctions } from '#functions/cli/bundle.ts'
 import { parseConfig } from '#functions/config.ts'
-import { createDeployment, type Deployment } from '#functions/deployment.ts'
+import { createDeployment } from '#functions/deployment.ts'
 import { pushImage } from '#functions/local/image.ts'
 import type { KmsEmulator } from '#functions/local/kms.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
@@ -13,21 +9,13 @@ import { kmsSigner, localSigner, type Signer } from '#functions/local/signer.ts'
 import type { VaultEmulator } from '#functions/local/vault.ts'
 import { vaultSigner } from '#functions/local/vault-signer.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
+import { type Served, serve, TOKEN } from './deploy.ts'
 import { hashOf } from './review.ts'
 
-export const TOKEN = 'tokentokentokentokentokentoken22'
 export const BEARER = 'bearer-of-the-cluster'
-/** What the functions find in their environment. The local KMS takes any credentials. */
-export const ENV = {
-  SEAL: Buffer.alloc(32, 7).toString('base64'),
-  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-  AWS_SECRET_ACCESS_KEY: 'example',
-  VAULT_TOKEN: 'hvs.example',
-}
 
 /** Everything the contract suite runs against: a deployment, its bundles, and a registry with images. */
-export interface World {
-  deployment: Deployment
+export interface World extends Served {
   registry: LocalRegistry
   /** References of images, all but the first pinned. The registry never answers for the stalled one. */
   images: {
@@ -39,9 +27,6 @@ export interface World {
     built: string
     homemade: string
   }
-  /** `index.mjs` by bundle name. */
-  bundles: Readonly<Record<BundleReport['name'], string>>
-  close(): Promise<void>
 }
 
 /** A World whose keys are PEM and secrets, or all in this KMS, or the one that signs in this Vault. */
@@ -62,9 +47,8 @@ export async function createWorld(service?: KmsEmulator | VaultEmulator): Promis
     configOf(registry.host, outcomeKey, config),
     policies.policies,
   )
-  const outDir = await mkdtemp(path.join(tmpdir(), 'countersign-contract-'))
-  const [reports, signed, unsigned] = await Promise.all([
-    bundleFunctions({ deployment, outDir }),
+  const [served, signed, unsigned] = await Promise.all([
+    serve(deployment),
     pushImage({ url: registry.url, repository: 'signed' }, { text: 'signed', tag: '1' }),
     pushImage({ url: registry.url, repository: 'unsigned' }, { text: 'unsigned', tag: '1' }),
   ])
@@ -74,7 +58,7 @@ export async function createWorld(service?: KmsEmulator | VaultEmulator): Promis
   const homemade = await pushBuilt(registry, signer, 'homemade', 'dsse')
   registry.faults.add({ kind: 'stall' }, { on: /\/v2\/stalled\// })
   return {
-    deployment,
+    ...served,
     registry,
     images: {
       tagged: `${registry.host}/signed:1`,
@@ -84,13 +68,9 @@ export async function createWorld(service?: KmsEmulator | VaultEmulator): Promis
       built,
       homemade,
     },
-    // Every name was asked for.
-    bundles: Object.fromEntries(
-      reports.map(({ name, entry }) => [name, entry]),
-    ) as World['bundles'],
     close: async () => {
       await registry.close()
-      await rm(outDir, { recursive: true })
+      await served.close()
     },
   }
 }

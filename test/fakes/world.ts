@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { nodeHash } from '#functions/hash-node.ts'
 import { pushImage } from '#functions/local/image.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'
-import { type SignatureLayout, signImage } from '#functions/local/sign.ts'
+import { type SignatureLayout, type SignedImage, signImage } from '#functions/local/sign.ts'
 import { localSigner, type Signer } from '#functions/local/signer.ts'
 import { type Submission, toAdmissionRequest } from '#functions/local/submission.ts'
 import { applyPatch } from '#shared/admission/patch.ts'
@@ -27,19 +27,23 @@ export interface World {
   /** Their private keys. */
   signers: Readonly<Record<KeyName, Signer>>
   clock: { now: number }
-  /** Pushes `<name>:1.0` and signs it; gives `host/name:1.0`, the digest and `host/name:1.0@sha256:…`. */
+  /** Pushes `<name>:1.0` and signs it. */
   push(name: string, by: readonly KeyName[], layout?: SignatureLayout): Promise<PushedImage>
   /** The policies of documents that must load without a fault. */
   load(texts: readonly string[]): Promise<readonly CompiledPolicy[]>
   engine(policies: readonly string[], options?: Partial<EngineOptions>): Promise<ImagePolicyEngine>
+  /** As it was when it was made, but for the images: no faults, nothing asked, the clock at its start. */
+  reset(): void
   close(): Promise<void>
 }
 
 export type KeyName = 'release' | 'audit' | 'other'
-export interface PushedImage {
+/** An image and where it is: `host/name:1.0`, its digest, and `host/name:1.0@sha256:…`. */
+export interface PushedImage extends SignedImage {
   tagged: string
   digest: string
   pinned: string
+  target: { url: string; repository: string }
 }
 
 export const START = Date.parse('2026-03-01T12:00:00Z')
@@ -80,7 +84,8 @@ export async function createWorld(): Promise<World> {
       const reference = `${registry.host}/${name}`
       if (signers.length > 0) await signImage(target, { descriptor, reference }, signers, layout)
       const tagged = `${reference}:1.0`
-      return { tagged, digest: descriptor.digest, pinned: `${tagged}@${descriptor.digest}` }
+      const { digest } = descriptor
+      return { tagged, digest, pinned: `${tagged}@${digest}`, target, reference, descriptor }
     },
     load: policiesOf,
     async engine(texts, options = {}) {
@@ -102,6 +107,11 @@ export async function createWorld(): Promise<World> {
         now,
         ...options,
       })
+    },
+    reset() {
+      registry.faults.clear()
+      registry.requests.length = 0
+      clock.now = START
     },
     close: () => registry.close(),
   }
@@ -184,6 +194,11 @@ export function callFor(overrides: Partial<EngineCall> = {}): EngineCall {
 /** The object after the patch of a decision. */
 export function patched(object: JsonObject, decision: Decision): JsonObject {
   return applyPatch(object, decision.patch)
+}
+
+/** `admitted`, or the message and the warnings of a denial. */
+export function said({ allowed, status, warnings }: Decision): string {
+  return allowed ? 'admitted' : [status?.message, ...warnings].join(' | ')
 }
 
 /** Mutate, then validate what came out of it; `between` is what somebody did in the meantime. */

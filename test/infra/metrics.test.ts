@@ -5,8 +5,9 @@ import { BOTH_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { jsonLog } from '#functions/log.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
+import { ENV, TOKEN } from '../contract/deploy.ts'
 import { hashOf, pod, review } from '../contract/review.ts'
-import { createWorld, ENV, TOKEN, type World } from '../contract/world.ts'
+import { createWorld, type World } from '../contract/world.ts'
 import type { Json, Template } from './template.ts'
 
 const { Resources }: Template = createRequire(import.meta.url)('../../infra/serverless/alarms.cjs')

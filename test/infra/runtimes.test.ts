@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ENV, TOKEN } from '../contract/deploy.ts'
 import { pod, review } from '../contract/review.ts'
-import { createWorld, ENV, TOKEN, type World } from '../contract/world.ts'
+import { createWorld, type World } from '../contract/world.ts'
 import { ROOT, suite, tool, withoutTools } from './tools.ts'
 
 /** How each runtime serves a bundle. */

@@ -10,8 +10,9 @@ import { type KmsEmulator, startKms } from '#functions/local/kms.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
 import type { KmsPort } from '#shared/ports.ts'
+import { ENV, TOKEN } from '../../contract/deploy.ts'
 import { pod, review } from '../../contract/review.ts'
-import { createWorld, ENV, TOKEN, type World } from '../../contract/world.ts'
+import { createWorld, type World } from '../../contract/world.ts'
 
 const NOW = Date.parse('2027-01-01T00:00:00Z')
 const now = () => NOW

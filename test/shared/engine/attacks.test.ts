@@ -36,11 +36,7 @@ beforeAll(async () => {
   world = await createWorld()
 })
 afterAll(() => world.close())
-beforeEach(() => {
-  world.registry.faults.clear()
-  world.registry.requests.length = 0
-  world.clock.now = START
-})
+beforeEach(() => world.reset())
 
 const UNPINNED =
   '  validationConfigurations: {mutateDigest: false, verifyDigest: false, required: false}'

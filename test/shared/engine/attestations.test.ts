@@ -7,7 +7,6 @@ import {
   bundleReferrer,
   envelopeBundle,
   pushAttestationTag,
-  type SignedImage,
   signImage,
 } from '#functions/local/sign.ts'
 import type { Decision } from '#shared/admission/types.ts'
@@ -28,8 +27,10 @@ import {
   podWith,
   requestFor,
   START,
+  said,
   type World,
 } from '#test/fakes/world.ts'
+import { policyDocument } from '../policy/documents.ts'
 
 const SLSA = 'https://slsa.dev/provenance/v1'
 const VULN = 'https://cosign.sigstore.dev/attestation/vuln/v1'
@@ -50,11 +51,7 @@ beforeAll(async () => {
   world = await createWorld()
 })
 afterAll(() => world.close())
-beforeEach(() => {
-  world.registry.faults.clear()
-  world.registry.requests.length = 0
-  world.clock.now = START
-})
+beforeEach(() => world.reset())
 
 /** What a policy of this file may differ in. */
 interface PolicyOptions {
@@ -90,30 +87,16 @@ const BUILT =
 /** A policy as JSON, which is YAML too. */
 function policy(options: PolicyOptions = {}): string {
   const { name = 'built', spec = {} } = options
-  return JSON.stringify({
-    apiVersion: 'policies.kyverno.io/v1',
-    kind: 'ImageValidatingPolicy',
-    metadata: { name },
-    spec: {
-      matchConstraints: {
-        resourceRules: [
-          {
-            apiGroups: [''],
-            apiVersions: ['v1'],
-            operations: ['CREATE', 'UPDATE'],
-            resources: ['pods'],
-          },
-        ],
-      },
-      attestors: options.attestors ?? [byKey('release')],
-      attestations: options.attestations ?? [{ name: 'slsa', intoto: { type: SLSA } }],
-      validations: options.validations ?? [
-        { expression: VERIFIED, message: 'no provenance' },
-        { expression: BUILT, message: 'built elsewhere' },
-      ],
-      ...spec,
-    },
-  })
+  const document = {
+    attestors: options.attestors ?? [byKey('release')],
+    attestations: options.attestations ?? [{ name: 'slsa', intoto: { type: SLSA } }],
+    validations: options.validations ?? [
+      { expression: VERIFIED, message: 'no provenance' },
+      { expression: BUILT, message: 'built elsewhere' },
+    ],
+    ...spec,
+  }
+  return JSON.stringify(policyDocument(document, name))
 }
 
 /** One validation and nothing else. */
@@ -121,24 +104,7 @@ const only = (expression: string) => ({ validations: [{ expression, message: 'it
 
 let pushed = 0
 /** A new image without any signature. */
-async function image(): Promise<
-  PushedImage & SignedImage & { target: { url: string; repository: string } }
-> {
-  const repository = `attested/${++pushed}`
-  const one = await world.push(repository, [])
-  const stored = world.registry.repositories.get(repository)?.manifest(one.digest)
-  return {
-    ...one,
-    target: { url: world.registry.url, repository },
-    reference: `${world.registry.host}/${repository}`,
-    descriptor: {
-      digest: one.digest,
-      mediaType: stored?.mediaType ?? '',
-      size: stored?.bytes.length ?? 0,
-    },
-  }
-}
-type Image = Awaited<ReturnType<typeof image>>
+const image = () => world.push(`attested/${++pushed}`, [])
 
 const PROVENANCE: Attested = { predicateType: SLSA, predicate: RIGHT, layout: 'tag' }
 
@@ -162,10 +128,6 @@ async function decide(
 async function verdict(text: string | readonly string[], one: PushedImage): Promise<string> {
   const { validated } = await decide(text, one)
   return said(validated)
-}
-
-function said({ allowed, status, warnings }: Decision): string {
-  return allowed ? 'admitted' : [status?.message, ...warnings].join(' | ')
 }
 
 const subject = (digest: string, annotations?: object) => ({
@@ -231,7 +193,7 @@ describe('an attestation of the wanted type by the attestor', () => {
 
 describe('an attestation that does not count', () => {
   const nothing = async () => image()
-  test.each<{ name: string; prepare: () => Promise<Image>; reason: RegExp }>([
+  test.each<{ name: string; prepare: () => Promise<PushedImage>; reason: RegExp }>([
     {
       name: 'is not there at all',
       prepare: nothing,
@@ -657,7 +619,7 @@ describe('referrers with Notary Project signatures of their own', () => {
 
   /** Pushes a referrer of the image and, by default, signs it. */
   async function refer(
-    one: Image,
+    one: PushedImage,
     what: PushedReferrer = referrer(),
     chain: readonly Minted[] | null = CHAIN,
   ) {
@@ -685,7 +647,7 @@ describe('referrers with Notary Project signatures of their own', () => {
     expect(await verdict(text(), one)).toBe('admitted')
   })
 
-  test.each<{ name: string; prepare: (one: Image) => Promise<unknown>; reason: RegExp }>([
+  test.each<{ name: string; prepare: (one: PushedImage) => Promise<unknown>; reason: RegExp }>([
     {
       name: 'that are not there',
       prepare: async () => {},
@@ -775,7 +737,7 @@ describe('what the seal hands over', () => {
   const validate = (engine: ImagePolicyEngine, final: ReturnType<typeof podWith>) =>
     engine.validate(requestFor(final), callFor())
   const verifyOnly = () => policy(only(VERIFIED))
-  const blobOf = (one: Image) => {
+  const blobOf = (one: PushedImage) => {
     const stored = world.registry.repositories.get(one.target.repository)
     const manifest = stored?.manifest(attestationTag(one.digest))
     return JSON.parse(manifest?.bytes.toString() ?? '{}').layers.at(-1).digest as string

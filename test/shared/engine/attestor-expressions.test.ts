@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { certified, keylessSigner } from '#functions/local/evidence.ts'
 import { pushReferrer } from '#functions/local/push.ts'
-import { attest, type SignedImage, signImage } from '#functions/local/sign.ts'
+import { attest, signImage } from '#functions/local/sign.ts'
 import { localSigner, type Signer } from '#functions/local/signer.ts'
-import type { Decision, JsonObject } from '#shared/admission/types.ts'
+import type { JsonObject } from '#shared/admission/types.ts'
 import type { ClusterClient, JsonRecord } from '#shared/cluster/types.ts'
 import type { EngineOptions } from '#shared/engine/image-policy.ts'
 import { hashOfTexts } from '#shared/engine/unresolved.ts'
@@ -22,8 +22,10 @@ import {
   podWith,
   requestFor,
   START,
+  said,
   type World,
 } from '#test/fakes/world.ts'
+import { policyDocument } from '../policy/documents.ts'
 
 const SLSA = 'https://slsa.dev/provenance/v1'
 const DAY = 86_400_000
@@ -51,11 +53,7 @@ beforeAll(async () => {
   foreign = await world.push('shop/foreign', ['other'])
 })
 afterAll(() => world.close())
-beforeEach(() => {
-  world.registry.faults.clear()
-  world.registry.requests.length = 0
-  world.clock.now = START
-})
+beforeEach(() => world.reset())
 
 const IGNORE = { insecureIgnoreTlog: true, insecureIgnoreSCT: true }
 /** The key is an annotation of the Pod: what a policy that trusts its users would say, and what a test can change. */
@@ -72,34 +70,12 @@ const signedBy = (...names: string[]) =>
 
 /** A policy as JSON, which is YAML too. */
 function policy(attestors: readonly object[] = [BY_ANNOTATION], spec: object = {}): string {
-  return JSON.stringify({
-    apiVersion: 'policies.kyverno.io/v1',
-    kind: 'ImageValidatingPolicy',
-    metadata: { name: 'asked' },
-    spec: {
-      matchConstraints: {
-        resourceRules: [
-          {
-            apiGroups: [''],
-            apiVersions: ['v1'],
-            operations: ['CREATE', 'UPDATE'],
-            resources: ['pods'],
-          },
-        ],
-      },
-      attestors,
-      validations: [{ expression: signedBy('by'), message: 'not signed' }],
-      ...spec,
-    },
-  })
+  const validations = [{ expression: signedBy('by'), message: 'not signed' }]
+  return JSON.stringify(policyDocument({ attestors, validations, ...spec }, 'asked'))
 }
 
 const pod = (image: PushedImage, annotations: JsonObject = {}): JsonObject =>
   podWith([image.tagged], { name: 'web', namespace: 'shop', annotations })
-
-function said({ allowed, status, warnings }: Decision): string {
-  return allowed ? 'admitted' : [status?.message, ...warnings].join(' | ')
-}
 
 async function verdict(text: string, object: JsonObject, options?: Partial<EngineOptions>) {
   return said((await admit(await world.engine([text], options), object)).validated)
@@ -110,22 +86,7 @@ const LIVE_IS_FORBIDDEN: Partial<EngineOptions> = {
 }
 
 let pushed = 0
-async function image(): Promise<PushedImage & SignedImage & { target: SignTarget }> {
-  const repository = `asked/${++pushed}`
-  const one = await world.push(repository, [])
-  const stored = world.registry.repositories.get(repository)?.manifest(one.digest)
-  return {
-    ...one,
-    target: { url: world.registry.url, repository },
-    reference: `${world.registry.host}/${repository}`,
-    descriptor: {
-      digest: one.digest,
-      mediaType: stored?.mediaType ?? '',
-      size: stored?.bytes.length ?? 0,
-    },
-  }
-}
-type SignTarget = { url: string; repository: string }
+const image = () => world.push(`asked/${++pushed}`, [])
 
 async function signedWith(signer: Signer, layout: 'tag' | 'dsse' = 'dsse'): Promise<PushedImage> {
   const one = await image()

@@ -27,11 +27,7 @@ beforeAll(async () => {
   unsigned = await world.push('shop/unsigned', [])
 })
 afterAll(() => world.close())
-beforeEach(() => {
-  world.registry.faults.clear()
-  world.registry.requests.length = 0
-  world.clock.now = START
-})
+beforeEach(() => world.reset())
 
 /** A PolicyException for the policy `signed`, its spec given in JSON. */
 function exceptionText(spec: object = {}, { name = 'let', namespace = 'shop' } = {}): string {

@@ -20,10 +20,7 @@ beforeAll(async () => {
   target = { url: world.registry.url, repository: 'data' }
 })
 afterAll(() => world.close())
-beforeEach(() => {
-  world.registry.faults.clear()
-  world.registry.requests.length = 0
-})
+beforeEach(() => world.reset())
 
 const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 const OCI_INDEX = 'application/vnd.oci.image.index.v1+json'

@@ -33,11 +33,7 @@ beforeAll(async () => {
   twice = await world.push('shop/twice', ['release', 'audit'])
 })
 afterAll(() => world.close())
-beforeEach(() => {
-  world.registry.faults.clear()
-  world.registry.requests.length = 0
-  world.clock.now = START
-})
+beforeEach(() => world.reset())
 
 function annotationsOf(object: JsonObject): Record<string, string> {
   return ((object.metadata as JsonObject).annotations ?? {}) as Record<string, string>

@@ -10,7 +10,6 @@ import {
   podWith,
   policyText,
   requestFor,
-  START,
   type World,
 } from '#test/fakes/world.ts'
 
@@ -27,11 +26,7 @@ beforeAll(async () => {
   unsigned = await world.push('shop/unsigned', [])
 })
 afterAll(() => world.close())
-beforeEach(() => {
-  world.registry.faults.clear()
-  world.registry.requests.length = 0
-  world.clock.now = START
-})
+beforeEach(() => world.reset())
 
 type Options = Parameters<World['engine']>[1]
 
