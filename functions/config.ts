@@ -61,6 +61,15 @@ export interface HttpConfig {
   namespacedPolicies: boolean
 }
 
+/** How the ImageReviews of a cluster are answered. */
+export interface ImageReviewConfig {
+  /** Keys of the policies that count, of those of the cluster; absent means all of them. */
+  policies?: readonly string[]
+  /** How long its API server keeps answers. For `countersign webhooks` alone; its own defaults when absent. */
+  allowTTLSeconds?: number
+  denyTTLSeconds?: number
+}
+
 /** One cluster that may call. */
 export interface ClusterConfig {
   name: string
@@ -89,6 +98,8 @@ export interface ClusterConfig {
     /** Relative to the config. */
     caFile?: string
   }
+  /** ImageReviews are answered when present, whatever is in it. */
+  imageReview?: ImageReviewConfig
   /** RFC 3339. */
   notAfter?: string
   /** Nothing of the cluster is read when absent. */
@@ -236,8 +247,9 @@ function toConfig(document: ConfigDocument): Config {
     },
     registries: { ...registries, credentials: credentials.map(toSource) },
     events: toEvents(document.events),
-    clusters: document.clusters.map((cluster) => ({
+    clusters: document.clusters.map(({ imageReview, ...cluster }) => ({
       ...cluster,
+      ...(imageReview && { imageReview: imageReview === true ? {} : imageReview }),
       timeouts: cluster.timeouts ?? {},
     })),
   }

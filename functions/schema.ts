@@ -1,7 +1,10 @@
 import { type Fault, unreachable } from '#shared/errors.ts'
 
 /** The part of JSON Schema 2020-12 that `checkSchema` understands; nothing else may stand in a schema of ours. */
-export type Schema =
+export type Schema = TypedSchema | AnyOf
+
+/** A schema of one type. */
+type TypedSchema =
   | (Notes & {
       type: 'string'
       pattern?: string
@@ -11,7 +14,7 @@ export type Schema =
       default?: string
     })
   | (Notes & { type: 'integer'; minimum: number; maximum: number; default?: number })
-  | (Notes & { type: 'boolean'; default?: boolean })
+  | (Notes & { type: 'boolean'; const?: true; default?: boolean })
   | (Notes & {
       type: 'array'
       items: Schema
@@ -31,6 +34,9 @@ export type Schema =
       oneOf?: readonly Alternative[]
       default?: Readonly<Record<string, never>>
     })
+
+/** Schemas of different types: the one of the value's own type counts. */
+type AnyOf = Notes & { type?: undefined; anyOf: readonly TypedSchema[]; default?: undefined }
 
 interface Alternative {
   readonly required: readonly string[]
@@ -53,23 +59,25 @@ interface Walk {
 }
 
 /** The TypeScript type of the values a schema accepts. */
-export type FromSchema<S> = S extends { enum: readonly (infer E)[] }
-  ? E
-  : S extends { type: 'string' }
-    ? string
-    : S extends { type: 'integer' }
-      ? number
-      : S extends { type: 'boolean' }
-        ? boolean
-        : S extends { type: 'array'; items: infer I }
-          ? FromSchema<I>[]
-          : S extends { type: 'object'; properties: infer P }
-            ? Flat<
-                { -readonly [K in Sure<S, P>]: FromSchema<P[K]> } & {
-                  -readonly [K in Exclude<keyof P, Sure<S, P>>]?: FromSchema<P[K]>
-                }
-              >
-            : never
+export type FromSchema<S> = S extends { anyOf: readonly (infer A)[] }
+  ? FromSchema<A>
+  : S extends { enum: readonly (infer E)[] } | { const: infer E }
+    ? E
+    : S extends { type: 'string' }
+      ? string
+      : S extends { type: 'integer' }
+        ? number
+        : S extends { type: 'boolean' }
+          ? boolean
+          : S extends { type: 'array'; items: infer I }
+            ? FromSchema<I>[]
+            : S extends { type: 'object'; properties: infer P }
+              ? Flat<
+                  { -readonly [K in Sure<S, P>]: FromSchema<P[K]> } & {
+                    -readonly [K in Exclude<keyof P, Sure<S, P>>]?: FromSchema<P[K]>
+                  }
+                >
+              : never
 
 type Flat<T> = { [K in keyof T]: T[K] }
 /** Keys that are there once defaults are filled in: required ones and those with a default. */
@@ -116,16 +124,56 @@ function check(schema: Schema, value: unknown, path: string, walk: Walk): unknow
     case 'integer':
       return checkInteger(schema, value, path, walk)
     case 'boolean':
-      if (typeof value !== 'boolean') {
-        walk.fault(path, `expected true or false, found ${shown(value)}`)
+      if (typeof value !== 'boolean' || value !== (schema.const ?? value)) {
+        const allowed = schema.const === undefined ? 'true or false' : 'true'
+        walk.fault(path, `expected ${allowed}, found ${shown(value)}`)
       }
       return value
     case 'array':
       return checkArray(schema, value, path, walk)
     case 'object':
       return checkObject(schema, value, path, walk)
+    case undefined:
+      return checkAny(schema, value, path, walk)
     default:
       return unreachable(schema)
+  }
+}
+
+function checkAny({ anyOf }: AnyOf, value: unknown, path: string, walk: Walk): unknown {
+  const own = anyOf.find((each) => hasType(each, value))
+  if (own !== undefined) return check(own, value, path, walk)
+  walk.fault(path, `expected ${anyOf.map(typeName).join(' or ')}, found ${shown(value)}`)
+  return value
+}
+
+function hasType(schema: TypedSchema, value: unknown): boolean {
+  switch (schema.type) {
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return isRecord(value)
+    case 'integer':
+      return typeof value === 'number'
+    case 'boolean':
+      return typeof value === 'boolean' && value === (schema.const ?? value)
+    default:
+      return typeof value === schema.type
+  }
+}
+
+function typeName(schema: TypedSchema): string {
+  switch (schema.type) {
+    case 'array':
+      return 'a list'
+    case 'object':
+      return 'an object'
+    case 'integer':
+      return 'a whole number'
+    case 'boolean':
+      return schema.const === undefined ? 'true or false' : 'true'
+    default:
+      return 'a string'
   }
 }
 

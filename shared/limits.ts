@@ -16,6 +16,8 @@ export const MIN_CLUSTER_BODY_BYTES = 64 * KIB
 export const MAX_CONCURRENT_REVIEWS = 1000
 /** Client certificates of one cluster: an API server has a handful, and two each while they are renewed. */
 export const MAX_CLIENT_CERTIFICATES = 20
+/** How long an API server may keep an answer to an ImageReview, seconds: its own maximum. */
+export const MAX_IMAGE_REVIEW_TTL_SECONDS = 1800
 /** Nesting of a JSON body, levels: Go's decoder stops at 10,000; no Kubernetes object comes near 500. */
 export const MAX_JSON_DEPTH = 500
 

@@ -3,6 +3,7 @@ import {
   MAX_BODY_BYTES,
   MAX_CLIENT_CERTIFICATES,
   MAX_CONCURRENT_REVIEWS,
+  MAX_IMAGE_REVIEW_TTL_SECONDS,
   MAX_TIMEOUT_SECONDS,
   MIN_CLUSTER_BODY_BYTES,
 } from '#shared/limits.ts'
@@ -132,6 +133,44 @@ const LIMITS = {
   },
 } as const satisfies Schema
 
+const REVIEW_TTL = {
+  type: 'integer',
+  minimum: 2,
+  maximum: MAX_IMAGE_REVIEW_TTL_SECONDS,
+} as const satisfies Schema
+
+const IMAGE_REVIEW = {
+  description:
+    'Answer the ImageReviews of this cluster, which its API server asks when ImagePolicyWebhook is on: with true, or with what follows.',
+  anyOf: [
+    { type: 'boolean', const: true },
+    {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        policies: {
+          type: 'array',
+          description:
+            'The policies that reviews are asked about, of those of the cluster; all of them when absent. None may need what a review does not carry: it has images, a namespace and a few annotations.',
+          items: POLICY_NAME,
+          minItems: 1,
+          uniqueItems: true,
+        },
+        allowTTLSeconds: {
+          ...REVIEW_TTL,
+          description:
+            'How long the API server keeps a yes; 300 when absent. Functions do not look at it.',
+        },
+        denyTTLSeconds: {
+          ...REVIEW_TTL,
+          description:
+            'How long the API server keeps a no; 30 when absent. Functions do not look at it.',
+        },
+      },
+    },
+  ],
+} as const satisfies Schema
+
 /** An entry of `clusters`. */
 export const CLUSTER = {
   type: 'object',
@@ -204,6 +243,7 @@ export const CLUSTER = {
       properties: { mutateSeconds: SECONDS, validateSeconds: SECONDS },
     },
     webhooks: WEBHOOKS,
+    imageReview: IMAGE_REVIEW,
     api: API,
     notAfter: {
       type: 'string',

@@ -243,8 +243,56 @@ describe('parseConfig', () => {
         'clusters[1].mtls',
       ],
     ],
+    [
+      'image reviews that are off by a word, of no policy, and kept for too long or too short',
+      having('clusters', [
+        { name: 'a', tokens: [hash('a')], imageReview: false },
+        { name: 'b', tokens: [hash('a')], imageReview: null },
+        { name: 'c', tokens: [hash('a')], imageReview: { policies: [] } },
+        {
+          name: 'd',
+          tokens: [hash('a')],
+          imageReview: { policies: ['A', 'b', 'b'], allowTTLSeconds: 1801, denyTTLSeconds: 1 },
+        },
+      ]),
+      [
+        'clusters[0].imageReview',
+        'clusters[1].imageReview',
+        'clusters[2].imageReview.policies',
+        'clusters[3].imageReview.policies[2]',
+        'clusters[3].imageReview.policies[0]',
+        'clusters[3].imageReview.allowTTLSeconds',
+        'clusters[3].imageReview.denyTTLSeconds',
+      ],
+    ],
   ])('names %s', (_, input, paths) => {
     expect(faultsOf(input).map(({ path }) => path)).toEqual(paths)
+  })
+
+  test.each([
+    ['true', true, {}],
+    ['an empty object', {}, {}],
+    [
+      'policies and times',
+      { policies: ['a', 'ns/b'], allowTTLSeconds: 1800, denyTTLSeconds: 2 },
+      { policies: ['a', 'ns/b'], allowTTLSeconds: 1800, denyTTLSeconds: 2 },
+    ],
+    ['nothing', undefined, undefined],
+  ])('switches image reviews of a cluster on with %s', (_, imageReview, expected) => {
+    const cluster = { name: 'a', tokens: [hash('a')], ...(imageReview && { imageReview }) }
+    expect(parseConfig(having('clusters', [cluster])).clusters[0]).toEqual({
+      name: 'a',
+      tokens: [hash('a')],
+      timeouts: {},
+      ...(expected && { imageReview: expected }),
+    })
+  })
+
+  test('says what a value of none of the types that may stand there should be', () => {
+    const clusters = [{ name: 'a', tokens: [hash('a')], imageReview: 'on' }]
+    expect(faultsOf(having('clusters', clusters))).toEqual([
+      { path: 'clusters[0].imageReview', message: 'expected true or an object, found a string' },
+    ])
   })
 
   test('names every bad key at once, unknown ones with what was probably meant', () => {
@@ -267,7 +315,7 @@ describe('parseConfig', () => {
       {
         path: 'clusters[0]["odd key"]',
         message:
-          'unknown key; known keys: name, tokens, bearer, mtls, cidrs, policies, exceptions, mode, limits, kubernetes, timeouts, webhooks, api, notAfter',
+          'unknown key; known keys: name, tokens, bearer, mtls, cidrs, policies, exceptions, mode, limits, kubernetes, timeouts, webhooks, imageReview, api, notAfter',
       },
       { path: 'clusters[0].tokens', message: 'is required' },
     ])
