@@ -2,6 +2,7 @@ import { CLUSTER } from './config-schema/cluster.ts'
 import { EVENTS } from './config-schema/events.ts'
 import { KMS } from './config-schema/kms.ts'
 import { OUTCOMES } from './config-schema/outcomes.ts'
+import { POLICY_BUNDLE } from './config-schema/policy-bundle.ts'
 import { REGISTRIES } from './config-schema/registries.ts'
 import { REVOCATION, TRUST } from './config-schema/signatures.ts'
 import { HOST } from './config-schema/values.ts'
@@ -98,6 +99,7 @@ export const CONFIG_SCHEMA = {
         'Lambda: metrics of each review in its line of the log, in CloudWatch embedded metric format, by cluster, phase and verdict; true when absent. CloudWatch bills each as a custom metric.',
     },
     http: HTTP,
+    policyBundle: POLICY_BUNDLE,
     clusters: {
       type: 'array',
       description: 'Who may call.',

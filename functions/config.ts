@@ -13,6 +13,11 @@ import {
   toSource,
 } from './credentials/sources.ts'
 import type { PinnedKeys } from './kms-pinned.ts'
+import {
+  type PolicyBundleConfig,
+  policyBundleFaults,
+  toPolicyBundle,
+} from './policy-bundle/config.ts'
 import { checkSchema, type Formats } from './schema.ts'
 import { type EventsConfig, sinkFaults, toEvents } from './sinks/config.ts'
 import { isMirror, mirrorOf } from './trust/mirror.ts'
@@ -143,6 +148,8 @@ export interface Config {
   metrics?: boolean
   /** Policies make no requests when absent. */
   http?: HttpConfig
+  /** Functions have the policies they were built with when absent. */
+  policyBundle?: PolicyBundleConfig
   clusters: readonly ClusterConfig[]
 }
 
@@ -159,6 +166,7 @@ export function parseConfig(input: unknown): Config {
     ...metadataFaults(value),
     ...providerFaults(value?.registries?.credentials),
     ...sinkFaults(value?.events?.sinks),
+    ...policyBundleFaults(value?.policyBundle),
   ]
   if (all.length > 0) {
     const lines = all.map(({ path, message }) => `${path}: ${message}`)
@@ -177,10 +185,20 @@ const FORMATS: Formats = {
   'date-time': (text) => RFC3339.test(text) && !Number.isNaN(Date.parse(text)),
 }
 
-/** What no JSON Schema can say: whether the sealing key can be addressed with these KMS settings. */
+/** What no JSON Schema can say: whether the keys of the config itself can be addressed with these KMS settings. */
 function keyFaults(document: ConfigDocument | null | undefined): Fault[] {
+  return [
+    ...keyFault('outcomes.key.kms', document?.outcomes?.key?.kms, document),
+    ...keyFault('policyBundle.key.kms', document?.policyBundle?.key?.kms, document),
+  ]
+}
+
+function keyFault(
+  path: string,
   // Runs on documents with other faults too, whose parts may be anything.
-  const reference: unknown = document?.outcomes?.key?.kms
+  reference: unknown,
+  document: ConfigDocument | null | undefined,
+): Fault[] {
   if (typeof reference !== 'string' || !reference.startsWith('awskms://')) return []
   try {
     const { region, endpoints } = document?.kms ?? {}
@@ -190,8 +208,7 @@ function keyFaults(document: ConfigDocument | null | undefined): Fault[] {
     })
     return []
   } catch (thrown) {
-    const { message } = toAdmissionError(thrown, 'the sealing key')
-    return [{ path: 'outcomes.key.kms', message }]
+    return [{ path, message: toAdmissionError(thrown, 'the key').message }]
   }
 }
 
@@ -236,8 +253,9 @@ function metadataFaults(document: ConfigDocument | null | undefined): Fault[] {
 function toConfig(document: ConfigDocument): Config {
   const { key, ...outcomes } = document.outcomes
   const { credentials, ...registries } = document.registries
+  const { policyBundle, ...rest } = document
   return {
-    ...document,
+    ...rest,
     outcomes: {
       ...outcomes,
       key:
@@ -247,6 +265,7 @@ function toConfig(document: ConfigDocument): Config {
     },
     registries: { ...registries, credentials: credentials.map(toSource) },
     events: toEvents(document.events),
+    ...(policyBundle && { policyBundle: toPolicyBundle(policyBundle) }),
     clusters: document.clusters.map(({ imageReview, ...cluster }) => ({
       ...cluster,
       ...(imageReview && { imageReview: imageReview === true ? {} : imageReview }),

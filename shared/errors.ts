@@ -13,6 +13,8 @@ export type ErrorCode =
   | 'CONFIG_INVALID'
   | 'POLICY_INVALID'
   | 'POLICY_UNSUPPORTED'
+  | 'POLICY_BUNDLE_REFUSED'
+  | 'POLICY_BUNDLE_UNAVAILABLE'
   // expressions
   | 'CEL_PARSE'
   | 'CEL_CHECK'
@@ -52,6 +54,7 @@ export type ErrorCode =
 
 /** Codes where the same call may succeed a moment later; everything else is final. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'POLICY_BUNDLE_UNAVAILABLE',
   'REGISTRY_UNREACHABLE',
   'REGISTRY_THROTTLED',
   'CLUSTER_UNAVAILABLE',

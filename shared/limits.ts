@@ -372,3 +372,22 @@ export const MAX_YAML_VALUES = 1_000_000
 export const MAX_POLICY_VALUES = 100_000
 /** An image glob, characters: longer than any reference it could match. */
 export const MAX_GLOB_CHARS = 1024
+
+/** A signed policy bundle as it is stored, bytes: a thousand policies; an isolate holds it twice while it reads it. */
+export const MAX_POLICY_BUNDLE_BYTES = 4 * MIB
+/** Values in it: an expression of fifty characters has about two hundred. */
+export const MAX_POLICY_BUNDLE_VALUES = 1_000_000
+/** Fetching and checking a policy bundle, milliseconds: nobody waits for it but a function that has just started. */
+export const POLICY_BUNDLE_TIMEOUT_MS = 5000
+/** How long reviews of a function that has just started wait for its first policy bundle, milliseconds, and a third of their own time at most. */
+export const POLICY_BUNDLE_WAIT_MS = 2000
+/** Least time between two looks for a policy bundle, milliseconds: each isolate looks for itself. */
+export const MIN_POLICY_BUNDLE_REFRESH_MS = 10_000
+/** The place of policy bundles is left alone this long after it failed, milliseconds, or for the time between two looks where that is less. */
+export const POLICY_BUNDLE_RETRY_MS = 10_000
+/** The most that the alarm about old policies may wait, milliseconds: thirty days. */
+export const MAX_POLICY_BUNDLE_AGE_MS = 2_592_000_000
+/** Clock difference between whoever signs a policy bundle and a function, milliseconds. */
+export const POLICY_BUNDLE_SKEW_MS = 300_000
+/** An ETag that is sent back, characters: stores use a hash. */
+export const MAX_ETAG_CHARS = 256
