@@ -1,4 +1,5 @@
 import { CLUSTER } from './config-schema/cluster.ts'
+import { ENDPOINT } from './config-schema/endpoint.ts'
 import { EVENTS } from './config-schema/events.ts'
 import { KMS } from './config-schema/kms.ts'
 import { OUTCOMES } from './config-schema/outcomes.ts'
@@ -80,13 +81,7 @@ export const CONFIG_SCHEMA = {
         'Objects of the folder that are neither image policies nor exceptions are left out with a warning. Without it each of them is a fault.',
     },
     exceptions: EXCEPTIONS,
-    endpoint: {
-      type: 'string',
-      description: 'Where clusters reach the functions.',
-      pattern: '^https://[^/?#@\\s]+(/[^?#\\s]*)?$',
-      patternErrorMessage:
-        'expected https://host[:port][/path] without user, query or fragment; API servers accept nothing else',
-    },
+    endpoint: ENDPOINT,
     outcomes: OUTCOMES,
     kms: KMS,
     registries: REGISTRIES,

@@ -117,7 +117,8 @@ export interface Config {
   /** Read when policies are loaded, as the one after it. */
   ignoreOtherKinds?: boolean
   exceptions?: ExceptionOptions
-  endpoint: string
+  /** One place for all functions, or one for each: `endpointsOf` reads it. */
+  endpoint: string | { mutate: string; validate: string; imageReview?: string }
   outcomes: {
     key: { kind: 'kms'; key: KmsKey } | { kind: 'secrets'; secrets: readonly SecretName[] }
     lifetimeSeconds: number
@@ -162,6 +163,7 @@ export function parseConfig(input: unknown): Config {
   const all = [
     ...faults,
     ...keyFaults(value),
+    ...endpointFaults(value),
     ...mirrorFaults(value),
     ...metadataFaults(value),
     ...providerFaults(value?.registries?.credentials),
@@ -210,6 +212,20 @@ function keyFault(
   } catch (thrown) {
     return [{ path, message: toAdmissionError(thrown, 'the key').message }]
   }
+}
+
+/** Clusters that ask for image reviews need the place of their function. */
+function endpointFaults(document: ConfigDocument | null | undefined): Fault[] {
+  // Runs on documents with other faults too, whose parts may be anything.
+  const endpoint: unknown = document?.endpoint
+  const clusters: unknown = document?.clusters
+  if (typeof endpoint !== 'object' || endpoint === null || 'imageReview' in endpoint) return []
+  const asking = Array.isArray(clusters)
+    ? clusters.findIndex((cluster: Partial<ClusterConfig> | null) => cluster?.imageReview)
+    : -1
+  if (asking < 0) return []
+  const message = `has no imageReview, which clusters[${asking}].imageReview asks for: add the URL of that function`
+  return [{ path: 'endpoint', message }]
 }
 
 /** What `x-uniqueKeys` cannot see: no mirror is the public-good one, and a slash at the end makes no other. */

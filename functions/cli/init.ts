@@ -2,6 +2,7 @@ import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
+import { ENDPOINT_URL } from '#functions/config-schema/endpoint.ts'
 import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
 import { toPem } from '#functions/local/pem.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
@@ -89,10 +90,10 @@ async function run(io: Io, folder: string, options: InitOptions): Promise<ExitCo
 
 /** Throws `CONFIG_INVALID` with every option that the config could not hold. */
 function checkOptions({ cluster, endpoint, region }: InitOptions): void {
-  const { endpoint: url, kms } = CONFIG_SCHEMA.properties
+  const { kms } = CONFIG_SCHEMA.properties
   const rules = [
     ['--cluster', cluster, CLUSTER_NAME],
-    ['--endpoint', endpoint, url],
+    ['--endpoint', endpoint, ENDPOINT_URL],
     ['--region', region, kms.properties.region],
   ] as const
   const faults = rules.flatMap(([option, value, rule]): Fault[] =>

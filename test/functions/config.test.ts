@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { parseConfig } from '#functions/config.ts'
 import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
+import { endpointsOf } from '#functions/endpoints.ts'
 import { AdmissionError } from '#shared/errors.ts'
 
 const hash = (digit: string) => digit.repeat(64)
@@ -115,6 +116,12 @@ describe('parseConfig', () => {
     ['plain http', having('endpoint', 'http://a.example'), ['endpoint']],
     ['a query in the endpoint', having('endpoint', 'https://a.example/?x=1'), ['endpoint']],
     ['a user in the endpoint', having('endpoint', 'https://me@a.example/'), ['endpoint']],
+    [
+      'a host for one function alone, a bad one, and a key that is none',
+      having('endpoint', { validate: 'http://b.example', imageReviews: 'https://c.example' }),
+      ['endpoint.imageReviews', 'endpoint.mutate', 'endpoint.validate'],
+    ],
+    ['an endpoint that is no text', having('endpoint', ['https://a.example']), ['endpoint']],
     ['no sealing key at all', having('outcomes.key', {}), ['outcomes.key']],
     [
       'both kinds of sealing key',
@@ -295,6 +302,43 @@ describe('parseConfig', () => {
     ])
   })
 
+  test('takes one URL for all functions, or one for each', () => {
+    const whole = 'https://a.example/x'
+    const each = { mutate: 'https://a.example/', validate: 'https://b.example' }
+    expect(parseConfig(having('endpoint', whole)).endpoint).toBe(whole)
+    expect(parseConfig(having('endpoint', each)).endpoint).toEqual(each)
+    expect(endpointsOf(`${whole}//`)).toEqual({
+      mutate: whole,
+      validate: whole,
+      imageReview: whole,
+    })
+    expect(endpointsOf(each)).toEqual({
+      mutate: 'https://a.example',
+      validate: 'https://b.example',
+    })
+    const all = { ...each, imageReview: 'https://c.example/' }
+    expect(endpointsOf(all).imageReview).toBe('https://c.example')
+  })
+
+  test('wants the URL for image reviews where a cluster asks for them and functions have one each', () => {
+    const each = { mutate: 'https://a.example', validate: 'https://b.example' }
+    const clusters = [
+      { name: 'a', tokens: [hash('a')] },
+      { name: 'b', tokens: [hash('b')], imageReview: true },
+    ]
+    expect(faultsOf({ ...minimal, endpoint: each, clusters })).toEqual([
+      {
+        path: 'endpoint',
+        message:
+          'has no imageReview, which clusters[1].imageReview asks for: add the URL of that function',
+      },
+    ])
+    const whole = { ...each, imageReview: 'https://c.example' }
+    for (const endpoint of [whole, 'https://a.example']) {
+      expect(faultsOf({ ...minimal, endpoint, clusters })).toEqual([])
+    }
+  })
+
   test('names every bad key at once, unknown ones with what was probably meant', () => {
     const faults = faultsOf({
       ...minimal,
@@ -308,9 +352,9 @@ describe('parseConfig', () => {
       {
         path: 'constructor',
         message:
-          'unknown key; known keys: policies, ignoreOtherKinds, exceptions, endpoint, outcomes, kms, registries, trust, revocation, events, metrics, http, clusters',
+          'unknown key; known keys: policies, ignoreOtherKinds, exceptions, endpoint, outcomes, kms, registries, trust, revocation, events, metrics, http, policyBundle, clusters',
       },
-      { path: 'endpoint', message: 'expected a string, found 7' },
+      { path: 'endpoint', message: 'expected a string or an object, found 7' },
       { path: 'clusters[0].token', message: 'unknown key; did you mean "tokens"?' },
       {
         path: 'clusters[0]["odd key"]',
