@@ -1,7 +1,8 @@
 import { fromBase64, toBase64 } from '../bytes.ts'
 import { JsonDouble } from '../json.ts'
 import { doubleToString } from './library/cast.ts'
-import { durationToString, parseDuration, parseTimestamp, timestampToUtc } from './library/time.ts'
+import { parseDuration, parseTimestamp } from './library/time.ts'
+import { durationToString, timestampToUtc } from './library/time-text.ts'
 import {
   CelError,
   CelMap,

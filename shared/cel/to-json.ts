@@ -1,7 +1,7 @@
 import { toBase64 } from '../bytes.ts'
 import { JsonDouble, type JsonValue } from '../json.ts'
 import { toil } from './frame.ts'
-import { durationToString, timestampToString } from './library/time.ts'
+import { durationToString, timestampToString } from './library/time-text.ts'
 import {
   CelError,
   CelMap,

@@ -11,6 +11,7 @@ import {
 } from '../implementation.ts'
 import * as cast from './cast.ts'
 import * as time from './time.ts'
+import { durationToString, timestampToString } from './time-text.ts'
 
 /** Conversions between kinds of values, and what timestamps and durations are asked, by cel-go's overload ids. */
 export const conversions: Library = {
@@ -28,8 +29,8 @@ export const conversions: Library = {
   uint64_to_int64: overload('int', [uint], cast.uintToInt),
   bytes_to_string: overload('string', [bytes], cast.bytesToString),
   double_to_string: overload('string', [double], cast.doubleToString),
-  duration_to_string: overload('string', [duration], time.durationToString),
-  timestamp_to_string: overload('string', [timestamp], time.timestampToString),
+  duration_to_string: overload('string', [duration], durationToString),
+  timestamp_to_string: overload('string', [timestamp], timestampToString),
   int64_to_timestamp: overload('timestamp', [int], time.intToTimestamp),
   string_to_timestamp: overload('timestamp', [string], time.parseTimestamp),
   double_to_uint64: overload('uint', [double], cast.doubleToUint),

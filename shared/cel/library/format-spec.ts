@@ -27,7 +27,7 @@ import {
   sortedByKey,
   unknownClause,
 } from './format-clause.ts'
-import { durationToString, timestampToString } from './time.ts'
+import { durationToString, timestampToString } from './time-text.ts'
 
 /** `format` as the CEL specification has it: plain numbers, nothing quoted inside lists and maps. */
 function format(template: string, args: CelValue[]): CelResult {

@@ -31,7 +31,7 @@ import {
   unknownClause,
 } from './format-clause.ts'
 import { quote } from './strings.ts'
-import { durationToString, timestampToString } from './time.ts'
+import { durationToString, timestampToString } from './time-text.ts'
 
 /**
  * `format` as the API server pins it (string library version 2, first-generation formatter, locale en_US): `%f` groups
