@@ -72,10 +72,19 @@ const CONTEXT_PARTS: Readonly<Record<string, string>> = {
   gzip: './gzip.ts',
 }
 const AUTHORITIES_MODULE = './cluster/https.ts'
+/** What of Hono no function uses, as Hono imports it: forms, apps inside apps, HTML. */
+const UNUSED_OF_HONO: ReadonlyMap<string, readonly string[]> = new Map([
+  ['./utils/body.js', ['parseBody']],
+  ['./utils/mount.js', ['createMountedRequest']],
+  ['./utils/html.js', ['HtmlEscapedCallbackPhase', 'resolveCallback']],
+])
+const HONO = /[\\/]node_modules[\\/]hono[\\/]/
 /** What esbuild calls the virtual module. */
 const DEPLOYMENT_MODULE = 'countersign:deployment'
 /** Where stubs stand for modules that a deployment never asks for. */
 const UNNEEDED = 'countersign-unneeded'
+/** Where stubs stand for what nobody uses. */
+const UNUSED = 'countersign-unused'
 
 const ROOT = packageRoot()
 
@@ -208,9 +217,16 @@ function embed(deployment: Deployment): Plugin {
         contents: `export const text = ${JSON.stringify(formatDeployment(deployment))}`,
         loader: 'js',
       }))
-      onResolve({ filter: /./ }, ({ path: specifier }) => {
+      onResolve({ filter: /./ }, ({ path: specifier, importer }) => {
         const lacking = unneeded.get(specifier)
-        return lacking === undefined ? undefined : { path: lacking, namespace: UNNEEDED }
+        if (lacking !== undefined) return { path: lacking, namespace: UNNEEDED }
+        const isUnused = UNUSED_OF_HONO.has(specifier) && HONO.test(importer)
+        return isUnused ? { path: specifier, namespace: UNUSED } : undefined
+      })
+      onLoad({ filter: /./, namespace: UNUSED }, ({ path: specifier }) => {
+        const names = (UNUSED_OF_HONO.get(specifier) ?? []).map((name) => `unused as ${name}`)
+        const throwing = "function unused() { throw new Error('functions do not use this') }"
+        return { contents: `${throwing}\nexport { ${names} }`, loader: 'js' }
       })
       onLoad({ filter: /./, namespace: UNNEEDED }, ({ path: lacking }) => ({
         contents: `throw new Error('this bundle was built for a deployment without ${lacking}')`,
