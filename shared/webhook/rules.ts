@@ -8,32 +8,49 @@ import type { WebhookRule } from './types.ts'
  * in a webhook: the function looks at both.
  */
 export function webhookRules(policies: readonly CompiledPolicy[]): WebhookRule[] {
-  const rules = policies.flatMap((policy) =>
-    policy.matchConstraints.resourceRules.map(
-      (rule): WebhookRule => ({
-        apiGroups: sorted(rule.apiGroups),
-        apiVersions: sorted(rule.apiVersions),
-        operations: sorted(rule.operations),
-        resources: sorted(rule.resources),
-        scope: scopeOf(policy, rule),
-      }),
-    ),
+  const rules = policies.flatMap(({ namespace, matchConstraints }) =>
+    matchConstraints.resourceRules
+      .flatMap((rule) => (namespace === undefined ? [rule] : boundRules(rule)))
+      .map(
+        ({ scope = '*', ...rule }): WebhookRule => ({
+          apiGroups: sorted(rule.apiGroups),
+          apiVersions: sorted(rule.apiVersions),
+          operations: sorted(rule.operations),
+          resources: sorted(rule.resources),
+          scope,
+        }),
+      ),
   )
   const byText = new Map(rules.map((rule) => [JSON.stringify(rule), rule]))
   return [...byText.values()].sort(compareRules)
 }
 
 /**
- * No selector of namespaces keeps out what is in none: with `*` as scope, a policy of one namespace that is about all resources would have
- * nodes wait for its webhook. Namespaces are in none either, and stay with who names them.
+ * What a rule of a namespaced policy comes to. No selector of namespaces keeps out what is in none: with `*` as scope, a policy of one
+ * namespace that is about all resources would have nodes wait for its webhook. Namespaces are in none either, but are selected by their
+ * own labels, so that the policy is asked about the one that it is in.
  */
-function scopeOf(
-  { namespace }: CompiledPolicy,
-  { scope = '*', ...rule }: ResourceRule,
-): WebhookRule['scope'] {
-  const isBound = namespace !== undefined && scope === '*'
-  const mayBeOutside = !isKnownNamespaced(rule) && !rule.resources.includes('namespaces')
-  return isBound && mayBeOutside ? 'Namespaced' : scope
+function boundRules(rule: ResourceRule): ResourceRule[] {
+  const { scope = '*' } = rule
+  if (scope !== '*' || isKnownNamespaced(rule)) return [rule]
+  const others = rule.resources.filter((entry) => entry.split('/')[0] !== 'namespaces')
+  const bound: ResourceRule[] =
+    others.length === 0 ? [] : [{ ...rule, resources: others, scope: 'Namespaced' }]
+  return [...bound, ...namespacesIn(rule)]
+}
+
+/** The part of a rule that is about Namespaces. */
+function namespacesIn(rule: ResourceRule): ResourceRule[] {
+  const { apiGroups, apiVersions } = rule
+  const isCore = apiGroups.some((group) => group === '' || group === '*')
+  const isFirst = apiVersions.some((version) => version === 'v1' || version === '*')
+  const resources = rule.resources.flatMap((entry) => {
+    const [resource, ...subresource] = entry.split('/')
+    const isNamespaces = resource === 'namespaces' || resource === '*'
+    return isNamespaces ? [['namespaces', ...subresource].join('/')] : []
+  })
+  if (!isCore || !isFirst || resources.length === 0) return []
+  return [{ ...rule, apiGroups: [''], apiVersions: ['v1'], resources }]
 }
 
 function sorted(items: readonly string[]): string[] {
