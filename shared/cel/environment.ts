@@ -36,6 +36,11 @@ export interface EnvironmentOptions {
   profile: Profile
   /** The Kubernetes minor version to imitate, 30 to 37; the newest when absent. Of the `kubernetes` profile only. */
   minor?: number
+  /**
+   * For expressions of objects that are being stored: the API server takes in them only what the version before it knows, so that it can be
+   * taken back to that one (kubernetes-admission.md 5.1).
+   */
+  isNew?: boolean
   /** The namespace names are looked up in first, such as `com.example`. */
   container?: string
   variables: Variables
@@ -59,7 +64,9 @@ export function createEnvironment(options: EnvironmentOptions): Environment {
     const range = `1.${OLDEST_MINOR} to 1.${NEWEST_MINOR}`
     throw new AdmissionError('CEL_CHECK', `Kubernetes 1.${minor} is not one of ${range}`)
   }
-  return new Environment(partsOf(libraryOf(options.profile, minor), options))
+  return new Environment(
+    partsOf(libraryOf(options.profile, options.isNew ? minor - 1 : minor), options),
+  )
 }
 
 /** What environments that extend one another share, and what each has of its own. */

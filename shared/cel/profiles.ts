@@ -65,7 +65,7 @@ export function libraryOf(profile: Profile, minor: number = NEWEST_MINOR): Libra
   return profile === 'kyverno' ? KYVERNO : kubernetes(minor)
 }
 
-/** kubernetes-admission.md 5.1: what each version has of what is introduced from 1.30 on. */
+/** kubernetes-admission.md 5.1: what each version has of what is introduced from 1.30 on; 29 has none of it. */
 function kubernetes(minor: number): Library {
   const since = <T>(introduced: number, items: readonly T[]): readonly T[] =>
     minor >= introduced ? items : []
@@ -79,8 +79,8 @@ function kubernetes(minor: number): Library {
       ...listLibraryFunctions(minor >= 37 ? 1 : 0),
       ...QUANTITY_FUNCTIONS,
       ...SET_FUNCTIONS,
-      ...IP_FUNCTIONS,
-      ...CIDR_FUNCTIONS,
+      ...since(30, IP_FUNCTIONS),
+      ...since(30, CIDR_FUNCTIONS),
       ...AUTHORIZER_FUNCTIONS,
       ...since(31, FORMAT_FUNCTIONS),
       ...since(31, AUTHORIZER_SELECTOR_FUNCTIONS),
@@ -95,7 +95,7 @@ function kubernetes(minor: number): Library {
       ...since(34, SORT_BY_MACROS),
     ],
     objectTypes: ADMISSION_TYPES,
-    opaqueTypes: NETWORK_TYPES,
+    opaqueTypes: since(30, NETWORK_TYPES),
     structTypes: [...LIBRARY_TYPES, ...AUTHORIZER_TYPES],
     validations: ['literals', 'homogeneous', 'format'],
   }

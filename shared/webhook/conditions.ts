@@ -12,11 +12,12 @@ import type { CompiledPolicy } from '../policy/types.ts'
 import type { PolicySource } from './sources.ts'
 import type { WebhookCondition } from './types.ts'
 
-/** What the API server compiles match conditions in; the oldest supported version where the cluster's is not known. */
+/** What the API server compiles new match conditions in; the oldest supported version where the cluster's is not known. */
 export function webhookEnvironment(minor: number | undefined, regex: RegexEngine): Environment {
   return createEnvironment({
     profile: 'kubernetes',
     minor: minor ?? OLDEST_MINOR,
+    isNew: true,
     variables: ADMISSION_VARIABLES,
     regex,
   })

@@ -309,16 +309,49 @@ describe('generateWebhooks', () => {
   })
 
   test.each([
-    { name: 'everything', rule: { apiGroups: ['*'], resources: ['*'] }, scope: 'Namespaced' },
-    { name: 'what is in no namespace', rule: { resources: ['nodes'] }, scope: 'Namespaced' },
-    { name: 'namespaces', rule: { resources: ['namespaces'] }, scope: '*' },
-    { name: 'Pods', rule: {}, scope: '*' },
+    {
+      name: 'everything',
+      rule: { apiGroups: ['*'], resources: ['*'] },
+      bound: ['*: * (Namespaced)', ': namespaces (*)'],
+    },
+    {
+      name: 'what is in no namespace',
+      rule: { resources: ['nodes'] },
+      bound: [': nodes (Namespaced)'],
+    },
+    { name: 'namespaces', rule: { resources: ['namespaces'] }, bound: [': namespaces (*)'] },
+    {
+      name: 'all subresources',
+      rule: { apiGroups: ['*'], resources: ['*/*'] },
+      bound: ['*: */* (Namespaced)', ': namespaces/* (*)'],
+    },
+    {
+      name: 'namespaces and nodes',
+      rule: { resources: ['nodes', 'namespaces', 'namespaces/status'] },
+      bound: [': nodes (Namespaced)', ': namespaces,namespaces/status (*)'],
+    },
+    {
+      name: 'everything of another group',
+      rule: { apiGroups: ['example.com'], resources: ['*'] },
+      bound: ['example.com: * (Namespaced)'],
+    },
+    { name: 'Pods', rule: {}, bound: [': pods (*)'] },
   ])(
-    'a namespaced policy about $name has nothing outside of namespaces wait for it: $scope',
-    async ({ rule, scope }) => {
-      const spec = { matchConstraints: { resourceRules: [{ ...POD_RULE, ...rule }] } }
+    'a namespaced policy about $name has nothing outside of namespaces wait for it but its own Namespace',
+    async ({ rule, bound }) => {
+      const spec = {
+        matchConstraints: { resourceRules: [{ ...POD_RULE, ...rule }] },
+        autogen: { podControllers: { controllers: [] } },
+      }
       const { validating } = await generated([{ spec }, { name: 'q', namespace: 'team-a', spec }])
-      expect(validating.map(({ rules }) => rules[0]?.scope)).toEqual(['*', scope])
+      const texts = validating.map(({ rules }) =>
+        rules.map(
+          ({ apiGroups, resources, scope }) =>
+            `${apiGroups.join()}: ${resources.join()} (${scope})`,
+        ),
+      )
+      expect(texts[0]).toHaveLength(1)
+      expect(texts[1]?.sort()).toEqual(bound.sort())
     },
   )
 
@@ -488,17 +521,31 @@ describe('generateWebhooks', () => {
         expression: "isSemver('1.2.3')",
         reason: /not known to the API server/,
       },
-    ])('$name keeps all conditions with the function', async ({ expression, reason }) => {
+      {
+        name: 'a function of the oldest Kubernetes that the one before it has not',
+        expression: "isIP('10.0.0.1')",
+        reason: /not known to the API server/,
+      },
+      {
+        name: 'a function that came with the version of the cluster, whose API server stores it one version later',
+        expression: "isSemver('1.2.3')",
+        reason: /not known to the API server/,
+        minor: 33,
+      },
+    ])('$name keeps all conditions with the function', async ({ expression, reason, minor }) => {
       const spec = { matchConditions: [{ name: 'x', expression }, CONDITION] }
-      const { validating, notes } = await generated([{ spec }])
+      const { validating, notes } = await generated(
+        [{ spec }],
+        minor === undefined ? {} : { minor },
+      )
       expect(validating[0]?.name).toBe('ivpol-fail-95cb9b4f.validate.countersign.dev')
       expect(validating[0]).not.toHaveProperty('matchConditions')
       expect(notes.map(({ message }) => message)).toEqual([expect.stringMatching(reason)])
     })
 
-    test('a function that the version of the cluster knows is offloaded', async () => {
+    test('a function that the version before that of the cluster knows is offloaded', async () => {
       const spec = { matchConditions: [{ name: 'x', expression: "isSemver('1.2.3')" }] }
-      const { validating, notes } = await generated([{ spec }], { minor: 33 })
+      const { validating, notes } = await generated([{ spec }], { minor: 34 })
       expect(validating[0]?.matchConditions).toHaveLength(3)
       expect(notes).toEqual([])
     })
