@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import type { Config } from '#functions/config.ts'
 import { type Deployment, formatDeployment } from '#functions/deployment.ts'
 import { contextNeeds } from '#shared/policy/outside.ts'
 import { draftOf, type PolicyAttestor } from '#shared/policy/types.ts'
@@ -72,6 +73,8 @@ const CONTEXT_PARTS: Readonly<Record<string, string>> = {
   gzip: './gzip.ts',
 }
 const AUTHORITIES_MODULE = './cluster/https.ts'
+/** As `policy-bundle/follow.ts` imports it. */
+const BUNDLES_MODULE = './keeper.ts'
 /** What of Hono no function uses, as Hono imports it: forms, apps inside apps, HTML. */
 const UNUSED_OF_HONO: ReadonlyMap<string, readonly string[]> = new Map([
   ['./utils/body.js', ['parseBody']],
@@ -164,7 +167,8 @@ const WORKER: Target = {
 
 /** Modules that are loaded when first needed, by the specifier they are imported with, and what a deployment lacks that needs none. */
 function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
-  const unneeded = new Map<string, string>()
+  if (deployment.config.policyBundle !== undefined) return unneededWhatever(deployment.config)
+  const unneeded = new Map([[BUNDLES_MODULE, 'a policyBundle']])
   if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
   if (!keyReferences(deployment).some(isAws)) unneeded.set(AWS_MODULE, 'attestors in KMS')
   if (keyReferences(deployment).every(isAws)) unneeded.set(VAULT_MODULE, 'Vault keys')
@@ -185,6 +189,16 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
     unneeded.set(REFERRER_MODULE, 'referrers as attestations')
   }
   for (const [specifier, lacking] of unneededContext(deployment)) unneeded.set(specifier, lacking)
+  return unneeded
+}
+
+/** The same for policies that nobody knows yet: only what the config would have to give is left out. */
+function unneededWhatever({ clusters, events, http, kms }: Config): Map<string, string> {
+  const unneeded = new Map<string, string>()
+  if (kms.vault === undefined) unneeded.set(VAULT_MODULE, 'Vault keys')
+  if (!events?.sinks.length) unneeded.set(SINKS_MODULE, 'sinks of events')
+  const hasAuthorities = clusters.some(({ api }) => api?.ca !== undefined)
+  if (!hasAuthorities && http === undefined) unneeded.set(AUTHORITIES_MODULE, 'other authorities')
   return unneeded
 }
 

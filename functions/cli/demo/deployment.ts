@@ -1,12 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseConfig } from '#functions/config.ts'
-import {
-  createDeployment,
-  type Deployment,
-  formatDeployment,
-  parseDeployment,
-} from '#functions/deployment.ts'
+import { createDeployment } from '#functions/create-deployment.ts'
+import { type Deployment, formatDeployment, parseDeployment } from '#functions/deployment.ts'
 import { toFault } from '#functions/files.ts'
 import { ISSUER, type LocalSigstore, SUBJECT } from '#functions/local/sigstore/authority.ts'
 import { AdmissionError } from '#shared/errors.ts'
