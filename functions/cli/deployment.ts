@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { ClusterConfig, Config } from '#functions/config.ts'
-import { createDeployment, type Deployment } from '#functions/deployment.ts'
+import { createDeployment } from '#functions/create-deployment.ts'
+import type { Deployment } from '#functions/deployment.ts'
 import { loadPolicyFolder, located, readConfig, readYaml, toFault } from '#functions/files.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import type { CompiledPolicy } from '#shared/policy/types.ts'

@@ -1,5 +1,6 @@
 import type { Config } from '#functions/config.ts'
-import { createDeployment, type Deployment } from '#functions/deployment.ts'
+import { createDeployment } from '#functions/create-deployment.ts'
+import type { Deployment } from '#functions/deployment.ts'
 import { type PinnedKey, pinnedKms, placeOf } from '#functions/kms-pinned.ts'
 import { toBase64 } from '#shared/bytes.ts'
 import { AdmissionError, type ErrorCode, type Fault, toAdmissionError } from '#shared/errors.ts'

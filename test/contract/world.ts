@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { parseConfig } from '#functions/config.ts'
-import { createDeployment } from '#functions/deployment.ts'
+import { createDeployment } from '#functions/create-deployment.ts'
 import { pushImage } from '#functions/local/image.ts'
 import type { KmsEmulator } from '#functions/local/kms.ts'
 import { type LocalRegistry, startRegistry } from '#functions/local/registry.ts'

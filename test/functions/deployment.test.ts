@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createDeployment, formatDeployment, parseDeployment } from '#functions/deployment.ts'
+import { createDeployment } from '#functions/create-deployment.ts'
+import { formatDeployment, parseDeployment } from '#functions/deployment.ts'
 import { SigstoreWorld } from '#test/fakes/sigstore.ts'
 import {
   compiledPolicy,

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bundleFunctions } from '#functions/cli/bundle.ts'
 import { parseConfig } from '#functions/config.ts'
-import { createDeployment } from '#functions/deployment.ts'
+import { createDeployment } from '#functions/create-deployment.ts'
 import { hashOf } from '../contract/review.ts'
 import { keyAttestor, load, policyDocument } from '../shared/policy/documents.ts'
 

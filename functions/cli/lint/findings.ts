@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { createDeployment } from '#functions/deployment.ts'
+import { createDeployment } from '#functions/create-deployment.ts'
 import {
   type ConfigFiles,
   DEFAULT_CONFIG,
