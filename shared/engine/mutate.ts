@@ -5,12 +5,12 @@ import { type AdmissionError, toAdmissionError } from '../errors.ts'
 import { annotationPatch, type OutcomeAnnotations } from '../outcome/annotation.ts'
 import { decide } from '../policy/decide.ts'
 import { subjectOf } from '../policy/subject.ts'
+import { applyPolicies } from './application.ts'
 import { appliedPolicies } from './applied.ts'
 import { CallLedger } from './calls.ts'
-import { applyConditions, evaluateAll } from './evaluation.ts'
+import { evaluateAll } from './evaluation.ts'
 import { lastingHandOver, openHandOver } from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
-import { learnNamespace } from './namespace.ts'
 import { pinImages } from './pinning.ts'
 import { publicFault, toRecord, toResults, unpinnedWarnings } from './reporting.ts'
 import { requireEvidence } from './required.ts'
@@ -35,14 +35,12 @@ export function createMutate(isolate: Isolate): ImagePolicyEngine['mutate'] {
 async function mutate(
   request: AdmissionRequest,
   call: EngineCall,
-  { options, select, inquiryFor }: Isolate,
+  isolate: Isolate,
 ): Promise<EngineDecision> {
-  const inquiry = inquiryFor(call)
+  const { options } = isolate
+  const inquiry = isolate.inquiryFor(call)
   const original = subjectOf(request)
-  const selected = await select(request, call)
-  await learnNamespace(selected, original, inquiry, 'match')
-  const applied = applyConditions(selected, original, options.now, call.exceptions)
-  await learnNamespace(applied.policies, original, inquiry, 'evaluation')
+  const applied = await applyPolicies(original, call, isolate, inquiry)
   const pinning = await pinImages(applied.policies, original, inquiry)
   const pinned = withPatches(request, pinning.patches)
   const handOver = lastingHandOver(

@@ -1,11 +1,10 @@
-import { denied, errorDecision } from '../admission/response.ts'
-import type { AdmissionRequest, Decision } from '../admission/types.ts'
-import { type AdmissionError, toAdmissionError } from '../errors.ts'
-import { decide } from '../policy/decide.ts'
+import { denied } from '../admission/response.ts'
+import type { AdmissionRequest } from '../admission/types.ts'
+import { toAdmissionError } from '../errors.ts'
 import { subjectOf } from '../policy/subject.ts'
-import { appliedPolicies } from './applied.ts'
+import { applyPolicies } from './application.ts'
 import { CallLedger } from './calls.ts'
-import { applyConditions, evaluateAll } from './evaluation.ts'
+import { evaluateAll } from './evaluation.ts'
 import {
   emptyHandOver,
   isHandedOver,
@@ -14,10 +13,9 @@ import {
   unevaluated,
 } from './hand-over.ts'
 import type { Isolate } from './isolate.ts'
-import { learnNamespace } from './namespace.ts'
-import { publicFault, toRecord, toResults, warningsOf } from './reporting.ts'
 import { requireEvidence } from './required.ts'
 import type { EngineCall, EngineDecision, ImagePolicyEngine } from './types.ts'
+import { unvalidated, verdictOn } from './verdict.ts'
 
 /**
  * The validate flow: evaluates the policies on the final object with what the seal proves, live for the rest, and decides. It never
@@ -36,18 +34,13 @@ export function createValidate(isolate: Isolate): ImagePolicyEngine['validate'] 
 async function validate(
   request: AdmissionRequest,
   call: EngineCall,
-  { options, select, inquiryFor }: Isolate,
+  isolate: Isolate,
 ): Promise<EngineDecision> {
-  const inquiry = inquiryFor(call)
+  const { options } = isolate
+  const inquiry = isolate.inquiryFor(call)
   const subject = subjectOf(request)
-  const selected = await select(request, call)
-  await learnNamespace(selected, subject, inquiry, 'match')
-  const {
-    policies,
-    exemptions,
-    findings: settled,
-  } = applyConditions(selected, subject, options.now, call.exceptions)
-  await learnNamespace(policies, subject, inquiry, 'evaluation')
+  const applied = await applyPolicies(subject, call, isolate, inquiry)
+  const { policies, exemptions, findings: settled } = applied
   const isStrict =
     options.outcomes.onMissing === 'deny' && policies.length > 0 && isHandedOver(request)
   const refusal = isStrict ? strictRefusal(request) : undefined
@@ -59,18 +52,5 @@ async function validate(
   const ledger = new CallLedger(handOver.facts, { sealedOnly: isStrict })
   const evaluated = await evaluateAll(covered, subject, { ledger, inquiry, exemptions })
   const findings = requireEvidence([...settled, ...missing, ...evaluated], subject, ledger)
-  const ruling = decide(toResults(findings))
-  return {
-    ...ruling,
-    patch: [],
-    warnings: [...ruling.warnings, ...warningsOf(findings)],
-    record: toRecord(findings, { inquiry, seal: handOver.use }),
-    applied: () => appliedPolicies(findings, inquiry),
-  }
-}
-
-/** What went wrong inside is for the log: the text of an unexpected fault may hold anything. */
-function unvalidated(error: AdmissionError): Decision {
-  const { code, message } = error
-  return { ...errorDecision(publicFault(error)), record: { error: code, message } }
+  return verdictOn(findings, inquiry, handOver.use)
 }
