@@ -81,6 +81,8 @@ export const EVENT_HOLD_MS = 200
 
 /** Images of one object. A Pod with more is refused: each image costs several outside calls. */
 export const MAX_IMAGES = 1000
+/** Images of one ImageReview: each stands in all three lists of the Pod that it is decided as. */
+export const MAX_REVIEWED_IMAGES = Math.floor(MAX_IMAGES / 3)
 /** An image reference, characters (registry host 255 + repository 255 + tag 128 + digest 71 and separators). */
 export const MAX_REFERENCE_CHARS = 800
 

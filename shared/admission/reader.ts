@@ -5,8 +5,14 @@ import type { JsonObject } from './types.ts'
 
 /** Reads members of the review and remembers everything that is wrong with them. */
 export class Reader {
+  /** What is read, for the message. */
+  readonly #what: string
   readonly #faults: Fault[] = []
   #count = 0
+
+  constructor(what = 'AdmissionReview') {
+    this.#what = what
+  }
 
   get hasFaults(): boolean {
     return this.#count > 0
@@ -24,7 +30,7 @@ export class Reader {
       .join('; ')
     const rest = this.#count - MAX_LISTED_FAULTS
     const more = rest > 0 ? `; and ${rest} more` : ''
-    return new AdmissionError('REVIEW_INVALID', `AdmissionReview is not valid: ${listed}${more}`, {
+    return new AdmissionError('REVIEW_INVALID', `${this.#what} is not valid: ${listed}${more}`, {
       faults: this.#faults,
     })
   }

@@ -115,14 +115,13 @@ function statusOf(error: AdmissionError): readonly [number, string] {
 
 function toStatus(status: AdmissionStatus | undefined): AdmissionStatus {
   const code = status?.code ?? 0
-  const message = cut(status?.message.trim() ?? '', MAX_MESSAGE_CHARS)
   const causes = status?.details?.causes ?? []
   return {
     ...(causes.length === 0 ? {} : { details: { causes: causesOf(causes) } }),
     status: 'Failure',
     code: Number.isInteger(code) && code >= 400 && code <= 599 ? code : 400,
     reason: status?.reason || 'Forbidden',
-    message: message === '' ? 'denied without explanation' : message,
+    message: denialMessage(status),
   }
 }
 
@@ -161,7 +160,9 @@ function cleanWarnings(warnings: readonly string[]): string[] {
  * Audit annotations whose keys make `<webhook>/<key>` a qualified name, as the API server requires; two keys that
  * become the same are told apart by a number, because the API server keeps only the first.
  */
-function cleanAuditAnnotations(annotations: Readonly<Record<string, string>>) {
+export function cleanAuditAnnotations(
+  annotations: Readonly<Record<string, string>>,
+): Record<string, string> {
   const out: Record<string, string> = {}
   for (const [key, value] of Object.entries(annotations)) {
     const base = cleanKey(key)
@@ -178,6 +179,12 @@ function cleanKey(key: string): string {
     .slice(0, 63)
     .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '')
   return name === '' ? 'annotation' : name
+}
+
+/** The message of a denial as it may stand in an answer: never empty, and no longer than a terminal can take. */
+export function denialMessage(status: AdmissionStatus | undefined): string {
+  const message = cut(status?.message.trim() ?? '', MAX_MESSAGE_CHARS)
+  return message === '' ? 'denied without explanation' : message
 }
 
 /** The text in at most `max` characters (code points), ending in `…` when something was left out. */
