@@ -5,6 +5,7 @@ import { type OutsideNeed, outsideNeeds } from '#shared/policy/outside.ts'
 import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
 import type { ClusterConfig, Config } from './config.ts'
 import type { Deployment } from './deployment.ts'
+import { imageReviewFaults } from './image-review-policies.ts'
 
 /**
  * A Deployment of a config and policies. Throws `CONFIG_INVALID` when a cluster names a policy that is not there, or has one that needs what the
@@ -19,6 +20,7 @@ export async function createDeployment(
     ...config.clusters.flatMap((cluster, index) => missing(cluster, index, names)),
     ...config.clusters.flatMap((cluster, index) => missingExceptions(cluster, index, policies)),
     ...config.clusters.flatMap((cluster, index) => unconnected(cluster, index, policies)),
+    ...config.clusters.flatMap((cluster, index) => imageReviewFaults(cluster, index, policies)),
     ...unasked(config, policies),
   ]
   if (faults.length > 0) {
