@@ -1,5 +1,7 @@
 import { Command } from 'commander'
+import type { Config } from '#functions/config.ts'
 import { policiesOf } from '#functions/deployment.ts'
+import { endpointsOf } from '#functions/endpoints.ts'
 import { DEFAULT_CONFIG, readText } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { fromBase64, fromUtf8 } from '#shared/bytes.ts'
@@ -53,15 +55,19 @@ const DOCTOR_IMAGE = 'registry.example.com/countersign/doctor:1'
 const MAX_CALLS = 100
 
 async function run(io: Io, options: DoctorOptions): Promise<ExitCode> {
-  const patient = await toPatient(io, options)
+  const { patient, endpoint } = await toPatient(io, options)
   const checks = await examine(patient, options.image)
   const { name } = patient.cluster
-  const data = { cluster: name, endpoint: patient.endpoint, checks }
+  const data = { cluster: name, endpoint, checks }
   print(io, options.output, data, () => doctorText(io, name, checks))
   return checks.some(({ status }) => status === 'fail') ? 1 : 0
 }
 
-async function toPatient(io: Io, options: DoctorOptions): Promise<Patient> {
+/** Whom to ask, and the endpoint as it was given. */
+async function toPatient(
+  io: Io,
+  options: DoctorOptions,
+): Promise<{ patient: Patient; endpoint: Config['endpoint'] }> {
   const calls = Number(options.calls)
   if (!Number.isInteger(calls) || calls < 1 || calls > MAX_CALLS) {
     throw refusal(`--calls: expected a number from 1 to ${MAX_CALLS}`)
@@ -79,9 +85,10 @@ async function toPatient(io: Io, options: DoctorOptions): Promise<Patient> {
   const ca = caPath && (await pemOf(caPath))
   const bearer = options.bearerFile && (await textOf(options.bearerFile))
   const client = await clientOf(options)
-  return {
+  const endpoint = options.endpoint ?? config.endpoint
+  const patient = {
     cluster,
-    endpoint: options.endpoint ?? config.endpoint,
+    endpoints: endpointsOf(endpoint),
     token: encodeURIComponent(token),
     ...(bearer && { bearer }),
     ...(client && { client }),
@@ -91,6 +98,7 @@ async function toPatient(io: Io, options: DoctorOptions): Promise<Patient> {
     now: Date.now,
     signal: io.signal,
   }
+  return { patient, endpoint }
 }
 
 async function pemOf(file: string): Promise<string> {
@@ -120,8 +128,10 @@ function refusal(message: string): AdmissionError {
 const HELP = `
 Looks at the URL rules of API servers, DNS, the TLS chain and its end, HTTP, health, who is let in,
 both phases with a dry run of a Pod, the deployed policies beside these files, latency beside the
-timeouts, the clock, and the size of bodies. Nothing of a cluster is needed, and nothing is changed.
-The token is shown to a host with a trusted certificate only.
+timeouts, the clock, the size of bodies, and an ImageReview where the cluster has imageReview; at each
+host of endpoint. Nothing of a cluster is needed, and nothing is changed. The token is shown to a host
+with a trusted certificate only. What nobody sees from here is whether the control plane may call out:
+that is told for managed ones.
 
 Exit codes: 0 nothing will hurt (there may be warnings), 1 something will, 2 bad input.
 

@@ -11,7 +11,6 @@ import { TOKEN_VARIABLE } from './webhooks/token.ts'
 import { differingFiles, staleFiles, writeFiles } from './webhooks/write.ts'
 
 interface WebhooksOptions extends PlanOptions {
-  serverFolder: string
   output?: Format
   out?: string
   check?: true
@@ -34,7 +33,7 @@ export function webhooksCommand(cli: Cli): Command {
     .addOption(
       new Option(
         '--flavour <flavour>',
-        'url: objects for kubectl. static: files of manifest-based admission. kustomize: a base',
+        'url: objects for kubectl. static: files of manifest-based admission. kustomize: a base. image-policy: files of ImagePolicyWebhook',
       )
         .choices(FLAVOURS)
         .default('url'),
@@ -57,6 +56,7 @@ export function webhooksCommand(cli: Cli): Command {
       'version of the API server, such as 1.36 (default: that of the config)',
     )
     .option('--companion', 'policies of the API server itself about the annotations, too')
+    .option('--image-policy', 'files of ImagePolicyWebhook, too, for clusters with imageReview')
     .option('--force-ignore', 'fail open everywhere, whatever policies say')
     .option(
       '--no-safe-selectors',
@@ -123,7 +123,7 @@ function print(
 ): void {
   // What goes to kubectl: the rest is for machines with API servers, and would be refused.
   const printed =
-    plan.flavour === 'static'
+    plan.flavour === 'static' || plan.flavour === 'image-policy'
       ? files
       : files.filter(({ name, isForServer }) => !isForServer && name !== 'kustomization.yaml')
   switch (format) {
@@ -169,8 +169,10 @@ countersign.dev/break-glass, so that a cluster can start and be mended while the
 webhooks of the cluster in the config adds selectors of its own.
 
 A cluster with mtls or bearer in the config gets an AdmissionConfiguration and a kubeconfig beside
-its webhooks, which take an API server that one can start with them. There is no configuration for
-ImagePolicyWebhook: the functions do not answer ImageReviews.
+its webhooks, which take an API server that one can start with them. So does ImagePolicyWebhook, for
+clusters with imageReview: --flavour image-policy writes its files alone, --image-policy beside the
+webhooks of another flavour, with all plugins in the one AdmissionConfiguration that an API server
+reads. It fails closed, and asks about Pods alone, in every namespace.
 
 Exit codes: 0 written, 1 with --check: other files, 2 faults, nothing is written.
 
@@ -179,5 +181,6 @@ Examples:
   $ countersign webhooks --cluster prod-eu --token-placeholder --flavour kustomize --out deploy/prod-eu
   $ countersign webhooks --cluster prod-eu --token-placeholder --flavour kustomize --out deploy/prod-eu --check
   $ countersign webhooks --cluster edge --token-file - --flavour static --kubernetes 1.37 --out edge
+  $ countersign webhooks --cluster edge --token-file - --flavour image-policy --out edge
   $ countersign webhooks --cluster prod-eu --token-placeholder --companion -o text
 `

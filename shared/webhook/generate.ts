@@ -6,6 +6,7 @@ import { type Entry, entriesFor, type Prepared, preparePolicies } from './entrie
 import { configurationName, DEFAULT_BASE_NAME, entryNames, UPSTREAM_BASE_NAME } from './names.ts'
 import { type PolicySource, policySources } from './sources.ts'
 import type {
+  ByPhase,
   ClientConfig,
   GeneratedWebhooks,
   Webhook,
@@ -126,16 +127,13 @@ function clientConfigOf(
 ): ClientConfig {
   const path = `/${identity.route}/${phase}/${policies.join('/')}`
   const ca = caBundle === undefined ? {} : { caBundle }
-  if (target.kind === 'url') return { url: `${withoutSlash(target.base)}${path}`, ...ca }
-  const { namespace, name, port = 443 } = target
-  return {
-    service: { namespace, name, path: `${withoutSlash(target.path ?? '')}${path}`, port },
-    ...ca,
+  const below = (base: ByPhase) => {
+    const start = typeof base === 'string' ? base : base[phase]
+    return `${start.replace(/\/+$/, '')}${path}`
   }
-}
-
-function withoutSlash(path: string): string {
-  return path.replace(/\/+$/, '')
+  if (target.kind === 'url') return { url: below(target.base), ...ca }
+  const { namespace, name, port = 443 } = target
+  return { service: { namespace, name, path: below(target.path ?? ''), port }, ...ca }
 }
 
 /** What a cluster needs before anything else runs in it (7.9). */

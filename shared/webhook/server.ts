@@ -1,41 +1,48 @@
-/** How an API server shows who it is: with a client certificate, with a bearer token, or with both. */
-export type CallerCredential = 'certificate' | 'bearer'
+import { compareTexts } from '../policy/types.ts'
+import { type CallerCredential, userOf } from './caller.ts'
+import { IMAGE_POLICY_PLUGIN, type ImagePolicy } from './image-policy.ts'
 
 /** What an API server is started with. */
 export interface ServerOptions {
-  /** The endpoint of the functions. */
-  endpoint: string
+  /** What its webhooks call begins with one of these. */
+  endpoints: readonly string[]
   /** Absolute folder on the machine of the API server where its files are. */
   folder: string
+  /** What it shows to webhooks. */
   credentials: readonly CallerCredential[]
   /** Folders of manifest-based admission below it, by plugin; none for configurations that are objects. */
   manifests?: { mutating: string; validating: string; policies?: string }
+  /** Of ImagePolicyWebhook; the plugin is not there when absent. */
+  imagePolicy?: ImagePolicy
 }
 
 /**
  * The kubeconfig of an API server for its webhooks; undefined without credentials. It names files on that machine and holds no secret.
  * Users are found by the host of the webhook, with its port unless that is 443 (specs/serverless.md 1).
  */
-export function serverKubeconfig({
-  endpoint,
-  folder,
-  credentials,
-}: ServerOptions): object | undefined {
+export function serverKubeconfig(options: ServerOptions): object | undefined {
+  const { endpoints, credentials } = options
   if (credentials.length === 0) return undefined
-  const user = {
-    ...(credentials.includes('certificate') && {
-      'client-certificate': `${folder}/client.crt`,
-      'client-key': `${folder}/client.key`,
-    }),
-    ...(credentials.includes('bearer') && { tokenFile: `${folder}/bearer-token` }),
-  }
-  return { apiVersion: 'v1', kind: 'Config', users: [{ name: new URL(endpoint).host, user }] }
+  const hosts = [...new Set(endpoints.map(hostOf))].sort(compareTexts)
+  const users = hosts.map((name) => ({ name, user: userOf(options) }))
+  return { apiVersion: 'v1', kind: 'Config', users }
 }
 
-/** The AdmissionConfiguration that leads to the kubeconfig and to manifests; undefined when an API server needs neither. */
+/** As it stands in the URL: the API server compares it letter by letter. */
+function hostOf(url: string): string {
+  const [, host = ''] = /^https:\/\/([^/?#]*)/i.exec(url) ?? []
+  return host.replace(/:443$/, '')
+}
+
+/** The AdmissionConfiguration that leads to kubeconfigs and to manifests; undefined when an API server needs none. */
 export function admissionConfiguration(options: ServerOptions): object | undefined {
-  const { folder, credentials, manifests } = options
-  if (credentials.length === 0 && manifests === undefined) return undefined
+  const plugins = [...webhookPlugins(options), ...imagePolicyPlugins(options)]
+  if (plugins.length === 0) return undefined
+  return { apiVersion: 'apiserver.config.k8s.io/v1', kind: 'AdmissionConfiguration', plugins }
+}
+
+function webhookPlugins({ folder, credentials, manifests }: ServerOptions): object[] {
+  if (credentials.length === 0 && manifests === undefined) return []
   const kubeConfigFile = credentials.length === 0 ? '' : `${folder}/kubeconfig.yaml`
   const webhooks = (name: string, manifestsFolder: string | undefined) => ({
     name,
@@ -46,24 +53,26 @@ export function admissionConfiguration(options: ServerOptions): object | undefin
       ...(manifestsFolder !== undefined && { staticManifestsDir: `${folder}/${manifestsFolder}` }),
     },
   })
-  return {
-    apiVersion: 'apiserver.config.k8s.io/v1',
-    kind: 'AdmissionConfiguration',
-    plugins: [
-      webhooks('MutatingAdmissionWebhook', manifests?.mutating),
-      webhooks('ValidatingAdmissionWebhook', manifests?.validating),
-      ...(manifests?.policies === undefined
-        ? []
-        : [
-            {
-              name: 'ValidatingAdmissionPolicy',
-              configuration: {
-                apiVersion: 'apiserver.config.k8s.io/v1',
-                kind: 'ValidatingAdmissionPolicyConfiguration',
-                staticManifestsDir: `${folder}/${manifests.policies}`,
-              },
+  return [
+    webhooks('MutatingAdmissionWebhook', manifests?.mutating),
+    webhooks('ValidatingAdmissionWebhook', manifests?.validating),
+    ...(manifests?.policies === undefined
+      ? []
+      : [
+          {
+            name: 'ValidatingAdmissionPolicy',
+            configuration: {
+              apiVersion: 'apiserver.config.k8s.io/v1',
+              kind: 'ValidatingAdmissionPolicyConfiguration',
+              staticManifestsDir: `${folder}/${manifests.policies}`,
             },
-          ]),
-    ],
-  }
+          },
+        ]),
+  ]
+}
+
+function imagePolicyPlugins({ imagePolicy }: ServerOptions): object[] {
+  return imagePolicy === undefined
+    ? []
+    : [{ name: IMAGE_POLICY_PLUGIN, configuration: { imagePolicy } }]
 }

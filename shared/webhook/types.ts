@@ -52,10 +52,13 @@ export interface WebhookConfiguration {
   webhooks: Webhook[]
 }
 
+/** One text for both phases, or one for each. */
+export type ByPhase = string | Readonly<Record<WebhookPhase, string>>
+
 /** What API servers call: a base URL, or a Service in the cluster with the path that leads to the functions. */
 export type WebhookTarget =
-  | { kind: 'url'; base: string }
-  | { kind: 'service'; namespace: string; name: string; port?: number; path?: string }
+  | { kind: 'url'; base: ByPhase }
+  | { kind: 'service'; namespace: string; name: string; port?: number; path?: ByPhase }
 
 /** How webhook configurations are made for one cluster. */
 export interface WebhookOptions {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
 import { MAX_WEBHOOK_URL_CHARS } from '#shared/limits.ts'
 import { urlFaults } from '#shared/webhook/client-config.ts'
+import { type Door, routeUrl } from './doors.ts'
 import { type Check, fail, ok, type Patient, warn } from './types.ts'
 
 const DAY_MS = 86_400_000
@@ -10,14 +11,9 @@ const DAY_MS = 86_400_000
 const ENDS_SOON_DAYS = 14
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** The URL that the webhook of a phase has. */
-export function webhookUrl({ endpoint, cluster, token }: Patient, phase: string): string {
-  return `${endpoint.replace(/\/+$/, '')}/v1/${cluster.name}/${token}/ivpol/${phase}`
-}
-
 /** Whether an API server takes the URLs at all. */
-export function checkUrl(patient: Patient): Check {
-  const urls = ['mutate', 'validate'].map((phase) => webhookUrl(patient, phase))
+export function checkUrl(patient: Patient, door: Door): Check {
+  const urls = door.routes.map((route) => routeUrl(patient, door, route))
   const faults = [...new Set(urls.flatMap(urlFaults))]
   if (faults.length > 0) {
     const fix = 'set endpoint in the config to https://host[:port][/path]'
@@ -28,12 +24,14 @@ export function checkUrl(patient: Patient): Check {
     const found = `${longest} characters are more than the ${MAX_WEBHOOK_URL_CHARS} that doors take`
     return fail('url', found, 'shorten the path of endpoint')
   }
-  return ok('url', `${patient.endpoint}/v1/${patient.cluster.name}/<token>/ivpol/…`)
+  const isForWebhooks = door.routes.some((route) => route !== 'image-review')
+  const below = isForWebhooks ? 'ivpol/…' : 'image-review'
+  return ok('url', `${door.url}/v1/${patient.cluster.name}/<token>/${below}`)
 }
 
 /** Whether the host has an address, and one that others can reach. */
-export async function checkDns({ endpoint }: Patient): Promise<Check> {
-  const host = hostOf(endpoint)
+export async function checkDns({ url }: Door): Promise<Check> {
+  const host = hostOf(url)
   try {
     const addresses = (await lookup(host, { all: true })).map(({ address }) => address)
     const found = `${host} is ${addresses.join(', ')}`
@@ -49,14 +47,14 @@ export async function checkDns({ endpoint }: Patient): Promise<Check> {
     return fail(
       'dns',
       `${host} has no address (${code})`,
-      'create the DNS record of endpoint, or correct the name; API servers use the resolver of their node, not that of the cluster',
+      'create the DNS record of endpoint, or correct the name; API servers use the resolver of their node, not that of the cluster; see egress, too',
     )
   }
 }
 
 /** What the handshake of an API server would see: HTTP/1.1 alone, the host by name, public authorities or the caBundle. */
-export async function checkTls(patient: Patient): Promise<Check[]> {
-  const socket = await handshake(patient)
+export async function checkTls(patient: Patient, { url }: Door): Promise<Check[]> {
+  const socket = await handshake(patient, url)
   if (socket instanceof Error) return [refusedHandshake(socket)]
   try {
     const certificate = socket.getPeerCertificate()
@@ -66,7 +64,7 @@ export async function checkTls(patient: Patient): Promise<Check[]> {
     return [
       reason === undefined
         ? trusted(certificate, protocol, patient.now())
-        : distrusted(reason, certificate, patient),
+        : distrusted(reason, certificate, { url, ca: patient.ca }),
       socket.alpnProtocol === 'http/1.1' || socket.alpnProtocol === false
         ? ok('http', 'HTTP/1.1')
         : fail('http', `speaks ${socket.alpnProtocol}`, 'API servers speak HTTP/1.1 to webhooks'),
@@ -76,13 +74,12 @@ export async function checkTls(patient: Patient): Promise<Check[]> {
   }
 }
 
-function handshake({ endpoint, ca, client, signal }: Patient): Promise<TLSSocket | Error> {
-  const url = new URL(endpoint)
-  const host = hostOf(endpoint)
+function handshake({ ca, client, signal }: Patient, url: string): Promise<TLSSocket | Error> {
+  const host = hostOf(url)
   return new Promise((resolve) => {
     const socket = connect({
       host,
-      port: Number(url.port || 443),
+      port: Number(new URL(url).port || 443),
       ...(isIP(host) === 0 && { servername: host }),
       // Whoever it is gets nothing but this handshake before it is known that they are the right ones.
       rejectUnauthorized: false,
@@ -113,7 +110,7 @@ function refusedHandshake(error: Error & { code?: string }): Check {
   }
   const fix =
     fixes[what] ??
-    'make sure that a firewall lets the control plane through, and that TLS 1.2 is on'
+    'make sure that a firewall lets the control plane through, and that TLS 1.2 is on; see egress, too'
   return fail('tls', `no connection (${what})`, fix)
 }
 
@@ -129,7 +126,7 @@ function trusted(certificate: PeerCertificate, protocol: string, now: number): C
 function distrusted(
   reason: unknown,
   certificate: PeerCertificate,
-  { endpoint, ca }: Patient,
+  { url, ca }: { url: string; ca: string | undefined },
 ): Check {
   const code = reason instanceof Error ? (reason as { code?: string }).code : String(reason)
   switch (code) {
@@ -148,7 +145,7 @@ function distrusted(
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return fail(
         'tls',
-        `the certificate is not for ${hostOf(endpoint)} but for ${certificate.subjectaltname ?? 'no name at all'}`,
+        `the certificate is not for ${hostOf(url)} but for ${certificate.subjectaltname ?? 'no name at all'}`,
         'issue one with the host of endpoint among its subject alternative names; a common name does not count',
       )
     default:
@@ -162,8 +159,8 @@ function distrusted(
   }
 }
 
-function hostOf(endpoint: string): string {
-  return new URL(endpoint).hostname.replace(/^\[|\]$/g, '')
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
 function isLoopback(address: string): boolean {

@@ -46,3 +46,14 @@ export function doctorPod(
     spec: { containers: [{ name: 'doctor', image }] },
   }
 }
+
+/** The body of an ImageReview, as an API server sends it when a Pod with this image is created (specs/kubernetes-admission.md 9.1). */
+export function imageReviewBody(image: string): string {
+  return JSON.stringify({
+    kind: 'ImageReview',
+    apiVersion: 'imagepolicy.k8s.io/v1alpha1',
+    metadata: {},
+    spec: { containers: [{ image }], namespace: 'default' },
+    status: { allowed: false },
+  })
+}

@@ -8,13 +8,20 @@ import { parseJson } from '#shared/json.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from '#shared/limits.ts'
 import { AUDIT_MODE } from '#shared/policy/decide.ts'
 import type { Answered, Caller } from './caller.ts'
-import { webhookUrl } from './connection.ts'
+import { type Door, doorFor, routeUrl } from './doors.ts'
 import { doctorPod, dryRunReview } from './pods.ts'
 import { type Check, fail, ok, type Patient, skip, warn } from './types.ts'
 
 /** Body of the largest object that an API server stores, which is what it may ask about. Characters. */
 const LARGE_OBJECT_CHARS = 3 * 1024 * 1024
 const MAX_QUOTED_CHARS = 300
+
+/** Who asks whom, and where: doors that nothing is wrong with. */
+export interface Visit {
+  caller: Caller
+  patient: Patient
+  doors: readonly Door[]
+}
 
 /** One review, after the checks of the API server. */
 type Reviewed =
@@ -23,13 +30,12 @@ type Reviewed =
 
 /** Sends a dry run of an object. Rejects where no connection can be had. */
 export async function review(
-  caller: Caller,
-  patient: Patient,
+  { caller, patient, doors }: Visit,
   phase: Phase,
   object: Record<string, unknown>,
 ): Promise<Reviewed> {
   const { uid, body } = dryRunReview(object)
-  const url = `${webhookUrl(patient, phase)}?timeout=${timeoutOf(patient.cluster, phase)}s`
+  const url = `${routeUrl(patient, doorFor(doors, phase), phase)}?timeout=${timeoutOf(patient.cluster, phase)}s`
   const answered = await caller.post(url, body)
   if (answered.status !== 200) {
     return { status: 'unusable', reason: `HTTP ${answered.status}`, answered }
@@ -45,22 +51,25 @@ export async function review(
   }
 }
 
-/** A Pod through both phases, as a dry run: what comes back, and which policies it rests on. */
-export async function checkReviews(
-  caller: Caller,
-  patient: Patient,
-  image: string,
-): Promise<Check[]> {
-  const pod = doctorPod(image)
-  const mutated = await review(caller, patient, 'mutate', pod)
-  const checks = [phaseCheck('mutate', mutated)]
+/** A Pod through the mutate phase, as a dry run: what comes back, and what it makes of the Pod. */
+export async function checkMutate(
+  visit: Visit,
+  pod: Record<string, unknown>,
+): Promise<{ checks: Check[]; pod: Record<string, unknown> }> {
+  const mutated = await review(visit, 'mutate', pod)
   // Both are JSON; what a patch makes of a Pod is a Pod.
   const final =
     mutated.status === 'answered'
       ? (applyPatch(pod as JsonObject, mutated.response.patch) as JsonObject)
       : pod
-  const validated = await review(caller, patient, 'validate', final)
-  checks.push(phaseCheck('validate', validated), policySetCheck(validated, patient))
+  return { checks: [phaseCheck('mutate', mutated)], pod: final }
+}
+
+/** A Pod through the validate phase, as a dry run: what comes back, and which policies it rests on. */
+export async function checkValidate(visit: Visit, pod: Record<string, unknown>): Promise<Check[]> {
+  const { patient } = visit
+  const validated = await review(visit, 'validate', pod)
+  const checks = [phaseCheck('validate', validated), policySetCheck(validated, patient)]
   const mode = modeCheck(validated, patient)
   return mode === undefined ? checks : [...checks, mode]
 }
@@ -111,14 +120,14 @@ function modeCheck(reviewed: Reviewed, { cluster }: Patient): Check | undefined 
 }
 
 /** Whether the largest objects arrive: a door that takes less fails every call about them. */
-export async function checkBodyLimit(caller: Caller, patient: Patient): Promise<Check> {
+export async function checkBodyLimit(visit: Visit): Promise<Check> {
   const check = 'body'
   const large = {
     ...doctorPod('registry.example.com/doctor:1'),
     padding: 'x'.repeat(LARGE_OBJECT_CHARS),
   }
-  const reviewed = await review(caller, patient, 'validate', large)
-  const own = patient.cluster.limits?.bodyBytes
+  const reviewed = await review(visit, 'validate', large)
+  const own = visit.patient.cluster.limits?.bodyBytes
   if (reviewed.status === 'unusable') {
     const fix =
       'raise the limit of the front door to 7 MB, or keep such objects away with a matchCondition'
@@ -132,13 +141,13 @@ export async function checkBodyLimit(caller: Caller, patient: Patient): Promise<
 
 /** How long reviews take, beside the timeouts of the config. */
 export async function checkLatency(
-  caller: Caller,
-  patient: Patient,
+  visit: Visit,
   image: string,
 ): Promise<{ checks: Check[]; answers: Answered[] }> {
+  const { patient } = visit
   const answers: Answered[] = []
   for (let call = 0; call < patient.calls; call++) {
-    answers.push((await review(caller, patient, 'validate', doctorPod(image))).answered)
+    answers.push((await review(visit, 'validate', doctorPod(image))).answered)
   }
   const times = answers.map(({ ms }) => ms).sort((a, b) => a - b)
   const [median = 0, slowest = 0] = [times[times.length >> 1], times.at(-1)]
@@ -155,6 +164,7 @@ function timeoutOf({ timeouts }: ClusterConfig, phase: Phase): number {
   return timeouts[`${phase}Seconds`] ?? DEFAULT_TIMEOUT_SECONDS
 }
 
-function quoted(text: string): string {
+/** The beginning of a text, where it is long. */
+export function quoted(text: string): string {
   return text.length <= MAX_QUOTED_CHARS ? text : `${text.slice(0, MAX_QUOTED_CHARS - 1)}…`
 }

@@ -8,13 +8,17 @@ const MARKS: Readonly<Record<CheckStatus, string>> = {
   skip: 'skip',
 }
 
+/** Room for the name of a check. */
+const NAME_CHARS = 8
+
 /** One line for each check, a second one with the fix, and what it comes to. */
 export function doctorText(io: Io, cluster: string, checks: readonly Check[]): string {
   const { green, yellow, red, dim, bold } = io.colors
   const paint = { ok: green, warn: yellow, fail: red, skip: dim }
+  const wide = Math.max(NAME_CHARS, ...checks.map(({ check }) => check.length))
   const lines = checks.flatMap(({ check, status, found, fix }) => [
-    `${paint[status](MARKS[status].padEnd(4))}  ${check.padEnd(8)}  ${found}`,
-    ...(fix === undefined ? [] : [`${' '.repeat(16)}${dim('→')} ${fix}`]),
+    `${paint[status](MARKS[status].padEnd(4))}  ${check.padEnd(wide)}  ${found}`,
+    ...(fix === undefined ? [] : [`${' '.repeat(wide + 8)}${dim('→')} ${fix}`]),
   ])
   return `${lines.join('\n')}\n${bold(verdict(cluster, checks))}\n`
 }

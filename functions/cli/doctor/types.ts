@@ -1,4 +1,5 @@
 import type { ClusterConfig } from '#functions/config.ts'
+import type { Endpoints } from '#functions/endpoints.ts'
 
 /** `skip`: could not be looked at, because of something that is named in `found`. */
 export type CheckStatus = 'ok' | 'warn' | 'fail' | 'skip'
@@ -20,8 +21,8 @@ export interface ClientIdentity {
 /** Whom to ask, and as whom. */
 export interface Patient {
   cluster: ClusterConfig
-  /** The URL of the config, without what follows. */
-  endpoint: string
+  /** Where each function is, without what follows. */
+  endpoints: Endpoints
   token: string
   bearer?: string
   client?: ClientIdentity
@@ -51,7 +52,7 @@ export function warn(check: string, found: string, fix: string): Check {
   return { check, status: 'warn', found, fix }
 }
 
-/** A check that had to be left out. */
-export function skip(check: string, found: string): Check {
-  return { check, status: 'skip', found }
+/** A check that had to be left out, and who can tell instead. */
+export function skip(check: string, found: string, fix?: string): Check {
+  return { check, status: 'skip', found, ...(fix !== undefined && { fix }) }
 }

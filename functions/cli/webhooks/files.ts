@@ -1,5 +1,8 @@
 import { stringify } from 'yaml'
+import { unreachable } from '#shared/errors.ts'
+import { IMAGE_POLICY_KUBECONFIG, IMAGE_POLICY_PLUGIN } from '#shared/webhook/image-policy.ts'
 import { admissionConfiguration, serverKubeconfig } from '#shared/webhook/server.ts'
+import type { ImagePolicyPlan } from './image-policy.ts'
 import type { Plan } from './plan.ts'
 
 /** One file of an answer. */
@@ -19,6 +22,7 @@ export interface OutputFile {
 export const FILE_NAMES: readonly string[] = [
   'admission-configuration.yaml',
   'companion.yaml',
+  IMAGE_POLICY_KUBECONFIG,
   'kubeconfig.yaml',
   'kustomization.yaml',
   'mutating-webhooks.yaml',
@@ -36,6 +40,11 @@ const COMPANION_COMMENTS = [
 
 /** The files of a plan, the same to the byte for the same plan. `folder` is where those of the API server will be on its machine. */
 export function filesOf(plan: Plan, folder: string): OutputFile[] {
+  return [...objectFiles(plan), ...serverFiles(plan, folder)]
+}
+
+function objectFiles(plan: Plan): OutputFile[] {
+  if (plan.webhooks === undefined) return []
   const { mutating, validating } = plan.webhooks
   const isSecret = !plan.token.isPlaceholder
   const comments = webhookComments(plan)
@@ -52,7 +61,6 @@ export function filesOf(plan: Plan, folder: string): OutputFile[] {
       return [
         { ...objects, name: 'webhooks.yaml', objects: [mutating, validating] },
         ...(hasCompanion ? [{ ...companion, name: 'companion.yaml' }] : []),
-        ...serverFiles(plan, folder),
       ]
     case 'static':
       return [
@@ -71,7 +79,6 @@ export function filesOf(plan: Plan, folder: string): OutputFile[] {
         ...(hasCompanion
           ? [{ ...companion, isForServer: true, name: 'validating-policies/countersign.yaml' }]
           : []),
-        ...serverFiles(plan, folder),
       ]
     case 'kustomize': {
       const files = [
@@ -79,8 +86,12 @@ export function filesOf(plan: Plan, folder: string): OutputFile[] {
         { ...objects, name: 'validating-webhooks.yaml', objects: [validating] },
         ...(hasCompanion ? [{ ...companion, name: 'companion.yaml' }] : []),
       ]
-      return [kustomization(files.map(({ name }) => name)), ...files, ...serverFiles(plan, folder)]
+      return [kustomization(files.map(({ name }) => name)), ...files]
     }
+    case 'image-policy':
+      return []
+    default:
+      return unreachable(plan.flavour)
   }
 }
 
@@ -97,13 +108,19 @@ function kustomization(resources: string[]): OutputFile {
 }
 
 function serverFiles(plan: Plan, folder: string): OutputFile[] {
-  const { endpoint, credentials, flavour, companion } = plan
+  const { endpoints, credentials, flavour, companion, webhooks, imagePolicy } = plan
   const manifests = {
     mutating: 'mutating-webhooks',
     validating: 'validating-webhooks',
     ...(companion.length > 0 && { policies: 'validating-policies' }),
   }
-  const options = { endpoint, folder, credentials, ...(flavour === 'static' && { manifests }) }
+  const options = {
+    endpoints: [endpoints.mutate, endpoints.validate],
+    folder,
+    credentials: webhooks === undefined ? [] : credentials,
+    ...(flavour === 'static' && { manifests }),
+    ...(imagePolicy && { imagePolicy: imagePolicy.policy }),
+  }
   const configuration = admissionConfiguration(options)
   const kubeconfig = serverKubeconfig(options)
   const common = { isForServer: true, isSecret: false }
@@ -117,7 +134,7 @@ function serverFiles(plan: Plan, folder: string): OutputFile[] {
             comments: [
               `Belongs into ${folder} on every machine with an API server, which is started with`,
               `--admission-control-config-file=${folder}/admission-configuration.yaml; merge it with the one that is there.`,
-              'ImagePolicyWebhook is not among the plugins: the functions have no /image-review to call.',
+              ...imagePolicyComments(plan),
             ],
             objects: [configuration],
           },
@@ -132,7 +149,38 @@ function serverFiles(plan: Plan, folder: string): OutputFile[] {
             objects: [kubeconfig],
           },
         ]),
+    ...(imagePolicy === undefined ? [] : [imagePolicyKubeconfig(plan, imagePolicy)]),
   ]
+}
+
+function imagePolicyComments({ imagePolicy }: Plan): string[] {
+  if (imagePolicy === undefined) return []
+  return [
+    `${IMAGE_POLICY_PLUGIN} is off until the API server is also started with it in --enable-admission-plugins.`,
+    ...imagePolicy.notes,
+  ]
+}
+
+function imagePolicyKubeconfig(
+  { cluster, token, credentials, ca }: Plan,
+  { kubeconfig }: ImagePolicyPlan,
+): OutputFile {
+  return {
+    name: IMAGE_POLICY_KUBECONFIG,
+    isForServer: true,
+    isSecret: !token.isPlaceholder,
+    comments: [
+      `Where ${IMAGE_POLICY_PLUGIN} of cluster ${cluster.name} asks.`,
+      token.isPlaceholder
+        ? `Replace ${token.text} in the URL by the token of the cluster before an API server reads this.`
+        : 'The URL holds the token of the cluster: nobody but the API server may read this.',
+      ...(credentials.length === 0 ? [] : ['Names files beside it, which hold other secrets.']),
+      ca === undefined
+        ? 'Trusted are the public authorities that the machine of the API server knows.'
+        : `Trusted are the certificates in it; the first of them ends on ${ca.until}.`,
+    ],
+    objects: [kubeconfig],
+  }
 }
 
 function webhookComments({ cluster, token, notes }: Plan): string[] {

@@ -1,30 +1,28 @@
 import type { ClusterConfig } from '#functions/config.ts'
-import { policiesOf } from '#functions/deployment.ts'
+import { type Deployment, policiesOf } from '#functions/deployment.ts'
+import { type Endpoints, endpointsOf } from '#functions/endpoints.ts'
 import { countedFaults } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { NEWEST_MINOR, OLDEST_MINOR } from '#shared/cel/profiles.ts'
 import { AdmissionError } from '#shared/errors.ts'
-import type { LabelSelector } from '#shared/policy/types.ts'
-import { policyKey } from '#shared/policy/types.ts'
+import { type CompiledPolicy, type LabelSelector, policyKey } from '#shared/policy/types.ts'
+import type { CallerCredential } from '#shared/webhook/caller.ts'
 import { type Companion, companionPolicies } from '#shared/webhook/companion.ts'
 import { generateWebhooks } from '#shared/webhook/generate.ts'
+import { IMAGE_POLICY_PLUGIN } from '#shared/webhook/image-policy.ts'
 import { UPSTREAM_BASE_NAME } from '#shared/webhook/names.ts'
 import { mergeSelectors } from '#shared/webhook/selectors.ts'
-import type { CallerCredential } from '#shared/webhook/server.ts'
-import type {
-  GeneratedWebhooks,
-  WebhookNote,
-  WebhookOptions,
-  WebhookTarget,
-} from '#shared/webhook/types.ts'
+import type { GeneratedWebhooks, WebhookNote, WebhookOptions } from '#shared/webhook/types.ts'
 import { clusterNamed, readDeployment } from '../deployment.ts'
 import type { Io } from '../io.ts'
 import { type CaBundle, caFileOf, readCaBundle } from './ca.ts'
+import { type ImagePolicyPlan, imagePolicyRefusals, planImagePolicy } from './image-policy.ts'
+import { targetOf } from './target.ts'
 import { type TokenSource, type UrlToken, urlToken } from './token.ts'
 
 /** How the configurations get to the API server. */
-export type Flavour = 'url' | 'static' | 'kustomize'
-export const FLAVOURS: readonly Flavour[] = ['url', 'static', 'kustomize']
+export type Flavour = 'url' | 'static' | 'kustomize' | 'image-policy'
+export const FLAVOURS: readonly Flavour[] = ['url', 'static', 'kustomize', 'image-policy']
 
 /** The options of the command that say what is made. */
 export interface PlanOptions extends TokenSource {
@@ -38,16 +36,21 @@ export interface PlanOptions extends TokenSource {
   forceIgnore?: true
   safeSelectors: boolean
   companion?: true
+  imagePolicy?: true
+  /** Where files of the API server will be on its machine. */
+  serverFolder: string
 }
 
 /** Everything there is to write for one cluster. */
 export interface Plan {
   cluster: ClusterConfig
-  endpoint: string
+  endpoints: Endpoints
   flavour: Flavour
   token: UrlToken
-  webhooks: Pick<GeneratedWebhooks, 'mutating' | 'validating'>
+  /** Absent where ImagePolicyWebhook alone is wanted. */
+  webhooks?: Pick<GeneratedWebhooks, 'mutating' | 'validating'>
   companion: Companion['objects']
+  imagePolicy?: ImagePolicyPlan
   /** How the API server shows who it is. */
   credentials: readonly CallerCredential[]
   ca?: CaBundle
@@ -84,39 +87,72 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
   const notes: WebhookNote[] = []
   const about = (message: string) => notes.push({ path: `cluster ${cluster.name}`, message })
   if (options.flavour === 'static') checkStatic(options, minor, about)
+  const wantsImagePolicy = options.flavour === 'image-policy' || options.imagePolicy
+  if (wantsImagePolicy) {
+    refuse(cluster, imagePolicyRefusals(options, cluster, config.clusters.indexOf(cluster)))
+  }
   const token = await urlToken(io, options, cluster)
   for (const note of token.notes) about(note)
   const caPath = caFileOf(options, cluster)
   const ca = caPath === undefined ? undefined : await readCaBundle(caPath, now)
-  const webhookOptions = optionsFor(options, cluster, {
-    target: targetOf(options, config.endpoint, `/v1/${cluster.name}/${token.text}`),
-    ...(minor !== undefined && { minor }),
-    ...(ca !== undefined && { caBundle: ca.base64 }),
-  })
-  const { granted } = policiesOf(deployment, cluster, nodeHash)
-  const policies = deployment.policies.filter((policy) => granted.has(policyKey(policy)))
-  const webhooks = await generateWebhooks(policies, webhookOptions)
-  const companion = options.companion
-    ? await companionPolicies(webhooks.mutating, webhookOptions)
+  const credentials = credentialsOf(cluster)
+  const endpoints = endpointsOf(config.endpoint)
+  const caBundle = ca && { caBundle: ca.base64 }
+  const imagePolicy = wantsImagePolicy
+    ? planImagePolicy({
+        cluster,
+        endpoints,
+        token: token.text,
+        credentials,
+        folder: options.serverFolder,
+        ...caBundle,
+      })
     : undefined
-  const faults = [...webhooks.faults, ...(companion?.faults ?? [])]
-  if (faults.length > 0) {
-    const message = `webhooks of ${cluster.name}: ${countedFaults(faults)}`
-    throw new AdmissionError('CONFIG_INVALID', message, { faults })
-  }
-  notes.push(...webhooks.notes, ...(companion?.notes ?? []))
-  for (const message of safetyNotes(options, cluster)) about(message)
+  const webhookOptions = optionsFor(options, cluster, {
+    target: targetOf(options, endpoints, `/v1/${cluster.name}/${token.text}`),
+    ...(minor !== undefined && { minor }),
+    ...caBundle,
+  })
+  const webhooks =
+    options.flavour === 'image-policy'
+      ? undefined
+      : await generateWebhooks(policiesFor(deployment, cluster), webhookOptions)
+  const companion =
+    options.companion && webhooks !== undefined
+      ? await companionPolicies(webhooks.mutating, webhookOptions)
+      : undefined
+  const parts = [webhooks, companion, imagePolicy]
+  refuse(
+    cluster,
+    parts.flatMap((part) => part?.faults ?? []),
+  )
+  notes.push(...(webhooks?.notes ?? []), ...(companion?.notes ?? []))
+  if (webhooks !== undefined) for (const message of safetyNotes(options, cluster)) about(message)
+  for (const message of imagePolicy?.notes ?? []) notes.push({ path: IMAGE_POLICY_PLUGIN, message })
   return {
     cluster,
-    endpoint: config.endpoint,
+    endpoints,
     flavour: options.flavour,
     token,
-    webhooks,
+    ...(webhooks && { webhooks }),
     companion: companion?.objects ?? [],
-    credentials: credentialsOf(cluster),
+    ...(imagePolicy && { imagePolicy }),
+    credentials,
     ...(ca !== undefined && { ca }),
     notes,
   }
+}
+
+/** Throws where there are faults, with all of them. */
+function refuse({ name }: ClusterConfig, faults: readonly WebhookNote[]): void {
+  if (faults.length === 0) return
+  const message = `webhooks of ${name}: ${countedFaults(faults)}`
+  throw new AdmissionError('CONFIG_INVALID', message, { faults })
+}
+
+function policiesFor(deployment: Deployment, cluster: ClusterConfig): CompiledPolicy[] {
+  const { granted } = policiesOf(deployment, cluster, nodeHash)
+  return deployment.policies.filter((policy) => granted.has(policyKey(policy)))
 }
 
 function optionsFor(
@@ -142,23 +178,6 @@ function optionsFor(
         : { 'app.kubernetes.io/managed-by': 'countersign', 'countersign.dev/cluster': name },
     // Keeps the admissions enforcer of AKS from rewriting the selectors.
     annotations: { 'admissions.enforcer/disabled': 'true' },
-  }
-}
-
-function targetOf({ service }: PlanOptions, endpoint: string, below: string): WebhookTarget {
-  if (service === undefined) return { kind: 'url', base: `${endpoint.replace(/\/+$/, '')}${below}` }
-  const { namespace, name, port } =
-    /^(?<namespace>[^/:]+)\/(?<name>[^/:]+)(?::(?<port>[0-9]+))?$/.exec(service)?.groups ?? {}
-  if (namespace === undefined || name === undefined) {
-    throw refusal(`--service ${service}: expected namespace/name or namespace/name:port`)
-  }
-  const base = new URL(endpoint).pathname.replace(/\/+$/, '')
-  return {
-    kind: 'service',
-    namespace,
-    name,
-    ...(port !== undefined && { port: Number(port) }),
-    path: `${base}${below}`,
   }
 }
 
@@ -207,8 +226,8 @@ function credentialsOf({ mtls, bearer }: ClusterConfig): CallerCredential[] {
 }
 
 function safetyNotes(
-  { safeSelectors, forceIgnore }: PlanOptions,
-  { webhooks }: ClusterConfig,
+  { safeSelectors, forceIgnore, imagePolicy }: PlanOptions,
+  { webhooks, imageReview }: ClusterConfig,
 ): string[] {
   const system = SYSTEM_NAMESPACES.join(' and ')
   const notes = [
@@ -224,6 +243,11 @@ function safetyNotes(
   if (forceIgnore) {
     notes.push(
       'every webhook fails open: while the functions are down, everything is admitted unverified',
+    )
+  }
+  if (imageReview !== undefined && !imagePolicy) {
+    notes.push(
+      'imageReview is on, and nothing here makes the API server ask: --image-policy writes that, too',
     )
   }
   return notes

@@ -1,7 +1,9 @@
+import { IMAGE_POLICY_PLUGIN } from '#shared/webhook/image-policy.ts'
 import type { Webhook, WebhookConfiguration } from '#shared/webhook/types.ts'
 import type { Io } from '../io.ts'
 import { faultList } from '../output.ts'
 import type { OutputFile } from './files.ts'
+import type { ImagePolicyPlan } from './image-policy.ts'
 import type { Plan } from './plan.ts'
 
 /** What the cluster will ask, for people: every webhook with what it is about, what is left out, and which files say so. The token is not in it. */
@@ -12,7 +14,7 @@ export function planText(
   where: string | undefined,
 ): string {
   const { bold } = io.colors
-  const { mutating, validating } = plan.webhooks
+  const { mutating, validating } = plan.webhooks ?? {}
   const wide = Math.max(0, ...files.map(({ name }) => name.length))
   const lines = files.map(({ name, isForServer, isSecret }) => {
     const use = isForServer ? 'for the API server' : 'kubectl apply'
@@ -20,11 +22,23 @@ export function planText(
   })
   return [
     `${bold(`cluster ${plan.cluster.name}`)}, ${plan.flavour}\n`,
-    configurationText(io, mutating),
-    configurationText(io, validating),
+    ...(mutating === undefined ? [] : [configurationText(io, mutating)]),
+    ...(validating === undefined ? [] : [configurationText(io, validating)]),
     ...plan.companion.map(({ kind, metadata }) => `${kind} ${metadata.name}\n`),
+    ...(plan.imagePolicy === undefined ? [] : [imagePolicyText(io, plan.imagePolicy)]),
     plan.notes.length === 0 ? '' : `${bold('notes')}\n${faultList(plan.notes)}`,
     where === undefined ? '' : `${bold('files')} in ${where}\n${lines.join('')}`,
+  ].join('')
+}
+
+function imagePolicyText(io: Io, { policy }: ImagePolicyPlan): string {
+  const { allowTTL, denyTTL, retryBackoff } = policy
+  const kept = [allowTTL, denyTTL].map((seconds) => (seconds < 0 ? 'nothing' : `${seconds} s`))
+  return [
+    `${io.colors.bold(IMAGE_POLICY_PLUGIN)}\n`,
+    `  keeps yes ${kept[0]} and no ${kept[1]}, first retry after ${retryBackoff} ms, defaultAllow: false\n`,
+    '    calls /image-review\n',
+    '    about core: pods,pods/ephemeralcontainers (CREATE,UPDATE)\n',
   ].join('')
 }
 

@@ -117,6 +117,7 @@ describe('init', () => {
     const { checks } = JSON.parse(ran.out) as { checks: { check: string; status: string }[] }
     expect(checks.filter(({ status }) => status !== 'ok').map(({ check }) => check)).toEqual([
       'dns',
+      'egress',
     ])
     expect(ran.code).toBe(0)
   })
