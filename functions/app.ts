@@ -25,6 +25,8 @@ export interface Transport {
   remainingMs?: (() => number) | undefined
   /** The body where the adapter has it already; otherwise it is read from the Request. */
   body?: string | Bytes | undefined
+  /** Milliseconds that the request has waited before it came here. */
+  waitedMs?: number | undefined
   /** Takes what goes on after the answer; without it that goes on by itself. */
   afterAnswer?: AfterAnswer | undefined
 }
@@ -111,7 +113,8 @@ class Desk {
 
   async answer(c: AppContext, { phase, flow }: Route, scope: Scope): Promise<Response> {
     const { now } = this.#options
-    const started = now()
+    const waitedMs = c.env?.waitedMs
+    const started = now() - (waitedMs ?? 0)
     const access = await this.#authenticate({
       cluster: c.req.param('cluster') ?? '',
       token: c.req.param('token') ?? '',
@@ -135,6 +138,7 @@ class Desk {
       timeout: c.req.query('timeout'),
       configuredSeconds: access.cluster.timeouts[`${phase}Seconds`],
       remainingMs: c.env?.remainingMs?.(),
+      waitedMs,
     })
     const deadline = startDeadline(timeoutMs, this.#options.schedule ?? schedule)
     const leave = this.#enter(access.cluster)

@@ -50,12 +50,14 @@ export function timeLeftMs(input: {
   configuredSeconds?: number | undefined
   /** What the platform still grants this invocation. */
   remainingMs?: number | undefined
+  /** What of the time is gone already, milliseconds. */
+  waitedMs?: number | undefined
 }): number {
   const configuredMs = (input.configuredSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000
   const asked = input.timeout === undefined ? undefined : parseDuration(input.timeout)
   const isExact = asked === undefined || asked === (input.configuredSeconds ?? 0) * 1000
   const statedMs = Math.min(asked ?? configuredMs, MAX_TIMEOUT_SECONDS * 1000)
-  const existingMs = isExact ? statedMs : statedMs - TIMEOUT_ROUNDING_MS
+  const existingMs = (isExact ? statedMs : statedMs - TIMEOUT_ROUNDING_MS) - (input.waitedMs ?? 0)
   const ms = Math.min(existingMs, input.remainingMs ?? existingMs) - DEADLINE_RESERVE_MS
   return Math.max(Math.floor(ms), MIN_DEADLINE_MS)
 }

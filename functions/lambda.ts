@@ -55,7 +55,7 @@ export function toLambdaHandler(app: App): LambdaHandler {
         body: bodyOf(event),
         afterAnswer: (done, leftMs) => work.push({ done, leftMs }),
       })
-      for (const { done, leftMs } of work) await forAWhile(done, leftMs)
+      await Promise.all(work.map(({ done, leftMs }) => forAWhile(done, leftMs)))
       return {
         statusCode: response.status,
         headers: Object.fromEntries(response.headers),
