@@ -2,7 +2,9 @@ import { MAX_POLICY_BUNDLE_AGE_MS, MIN_POLICY_BUNDLE_REFRESH_MS } from '#shared/
 import type { Schema } from '../schema.ts'
 import { AWS_REGION } from './values.ts'
 
-const OBJECT_KEY = '(?!/)[A-Za-z0-9/!_.*()~-]{1,512}'
+/** Neither `.` nor `..`, which a URL would not keep. */
+const SEGMENT = '(?!\\.{1,2}(?:/|$))[A-Za-z0-9!_.*()~-]{1,128}'
+const OBJECT_KEY = `${SEGMENT}(?:/${SEGMENT}){0,15}`
 
 const R2 = {
   type: 'object',

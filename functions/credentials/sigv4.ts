@@ -2,9 +2,12 @@ import type { AwsCredentials } from '#functions/kms.ts'
 import { toHex, utf8 } from '#shared/bytes.ts'
 import type { HashPort } from '#shared/ports.ts'
 
-/** A POST to `/` of a host: all that the APIs here need. */
+/** A request to a host: a POST to `/`, unless it says otherwise. */
 export interface AwsRequest {
+  method?: 'GET' | 'POST'
   host: string
+  /** As it is sent: everything but letters, digits, `-._~` and `/` escaped. There is no query. */
+  path?: string
   region: string
   service: string
   /** Names in lower case. */
@@ -17,7 +20,7 @@ export interface AwsRequest {
  * lines of our own because the SDK has as many kilobytes, and Workers would have to carry them.
  */
 export function signed(
-  { host, region, service, headers, body }: AwsRequest,
+  { method = 'POST', host, path = '/', region, service, headers, body }: AwsRequest,
   { accessKeyId, secretAccessKey, sessionToken }: AwsCredentials,
   hash: HashPort,
   now: number,
@@ -32,7 +35,7 @@ export function signed(
   const names = canonical.map(([name]) => name).join(';')
   const lines = canonical.map(([name, value]) => `${name}:${value.trim()}\n`).join('')
   const digest = (text: string) => toHex(hash.sha256(utf8(text)))
-  const request = ['POST', '/', '', lines, names, digest(body)].join('\n')
+  const request = [method, path, '', lines, names, digest(body)].join('\n')
   const scope = [date.slice(0, 8), region, service, 'aws4_request']
   const key = scope.reduce(
     (secret, part) => hash.hmacSha256(secret, utf8(part)),

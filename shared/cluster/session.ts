@@ -32,6 +32,13 @@ export interface ContextOptions {
   now: () => number
 }
 
+/** What few policies need, by the need of an expression: loaded when it is asked for. */
+export const RARE_PARTS = {
+  random: () => import('./random.ts'),
+  yaml: () => import('./yaml.ts'),
+  gzip: () => import('./gzip.ts'),
+}
+
 /** What policies of one review ask of the world beside images. Whoever calls it asks everything once. */
 export class ContextSession {
   readonly #options: ContextOptions
@@ -130,13 +137,13 @@ export class ContextSession {
         case 'time.now':
           return new Date(this.#options.now()).toISOString()
         case 'random':
-          return (await import('./random.ts')).randomText(argument)
+          return (await RARE_PARTS.random()).randomText(argument)
         case 'yaml.parse':
-          return (await import('./yaml.ts')).parseText(argument)
+          return (await RARE_PARTS.yaml()).parseText(argument)
         case 'gzip.compress':
-          return await (await import('./gzip.ts')).compress(argument)
+          return await (await RARE_PARTS.gzip()).compress(argument)
         case 'gzip.decompress':
-          return await (await import('./gzip.ts')).decompress(argument)
+          return await (await RARE_PARTS.gzip()).decompress(argument)
         default:
           throw new TypeError('nobody answers here')
       }

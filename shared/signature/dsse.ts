@@ -16,13 +16,17 @@ export interface Envelope {
 }
 
 /**
- * The parts of a DSSE envelope that carries an in-toto statement of at most `maxBytes`. Throws `SIGNATURE_MALFORMED` unless the payload
+ * The parts of a DSSE envelope that carries a payload of this type, an in-toto statement unless said otherwise, of at most `maxBytes`. Throws `SIGNATURE_MALFORMED` unless the payload
  * type is exactly that, the base64 is strict and there is exactly one signature (specs/signatures.md 1.6, 12).
  */
-export function openEnvelope(envelope: JsonValue, maxBytes = MAX_BLOB_BYTES): Envelope {
+export function openEnvelope(
+  envelope: JsonValue,
+  maxBytes = MAX_BLOB_BYTES,
+  expected = IN_TOTO,
+): Envelope {
   const payloadType = dig(envelope, 'payloadType')
-  if (payloadType !== IN_TOTO) {
-    throw malformed(`DSSE payload type is ${quote(payloadType)}, expected ${IN_TOTO}`)
+  if (payloadType !== expected) {
+    throw malformed(`DSSE payload type is ${quote(payloadType)}, expected ${expected}`)
   }
   const signatures = dig(envelope, 'signatures')
   const count = Array.isArray(signatures) ? signatures.length : 0
@@ -31,7 +35,7 @@ export function openEnvelope(envelope: JsonValue, maxBytes = MAX_BLOB_BYTES): En
   }
   const signature = readSignature(dig(signatures[0], 'sig'), 'DSSE signature')
   const payload = readPayload(dig(envelope, 'payload'), maxBytes)
-  return { payload, message: preAuthenticationEncoding(IN_TOTO, payload), signature }
+  return { payload, message: preAuthenticationEncoding(expected, payload), signature }
 }
 
 /** What a DSSE signature is over (PAE): type and body, each with its length in bytes. */
