@@ -104,7 +104,7 @@ function isContradictory({ allowed, forbidden, present, absent }: LabelNeeds): b
 }
 
 /** True when the first rule matches whatever the second one does. */
-function covers(wide: ResourceRule, narrowRule: ResourceRule): boolean {
+export function covers(wide: ResourceRule, narrowRule: ResourceRule): boolean {
   const all = (list: readonly string[], items: readonly string[]) =>
     list.includes('*') || items.every((item) => list.includes(item))
   const isAnyScope = wide.scope === undefined || wide.scope === '*'

@@ -3,6 +3,7 @@ import { ADMISSION_VARIABLES } from '../cel/declare/admission.ts'
 import { createEnvironment, type Environment } from '../cel/environment.ts'
 import type { MacroTable } from '../cel/parse.ts'
 import { OLDEST_MINOR } from '../cel/profiles.ts'
+import { chainsOf } from '../cel/ranges.ts'
 import { walk } from '../cel/tree.ts'
 import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
 import { MAX_MATCH_CONDITIONS } from '../limits.ts'
@@ -11,6 +12,7 @@ import { isQualifiedName } from '../policy/names.ts'
 import type { CompiledPolicy } from '../policy/types.ts'
 import type { PolicySource } from './sources.ts'
 import type { WebhookCondition } from './types.ts'
+import { mayConvert } from './versions.ts'
 
 /** What the API server compiles new match conditions in; the oldest supported version where the cluster's is not known. */
 export function webhookEnvironment(minor: number | undefined, regex: RegexEngine): Environment {
@@ -67,7 +69,7 @@ export function offloadedConditions(
     base.matchConditions.map((_, index) => {
       return wrapped(source, index)
     }),
-    { base, environment, most, notes },
+    { base, environment, most, notes, reach: reachOf(source) },
   )
   return { isFineGrained: true, conditions, notes }
 }
@@ -77,12 +79,37 @@ interface Choosing {
   environment: Environment
   most: number
   notes: string[]
+  reach: Reach
+}
+
+/** How what the webhook is called for differs from what its policy is about. */
+interface Reach {
+  /** It may be sent another version of an object than the one that was written. */
+  converts: boolean
+  /** What leaves out requests of a policy that fails closed, and not of its webhook. */
+  wider: string | undefined
+}
+
+function reachOf({ base, variants }: PolicySource): Reach {
+  const { namespace, matchConstraints, failurePolicy } = base
+  const { excludeResourceRules, resourceRules, namespaceSelector } = matchConstraints
+  const parts: [string, boolean][] = [
+    ['excludeResourceRules', excludeResourceRules.length > 0],
+    ['resourceNames', resourceRules.some(({ resourceNames = [] }) => resourceNames.length > 0)],
+    ['namespaceSelector', namespace !== undefined && namespaceSelector !== undefined],
+  ]
+  const names = parts.flatMap(([name, isThere]) => (isThere ? [name] : []))
+  const isOpen = failurePolicy === 'Ignore' || names.length === 0
+  return {
+    converts: mayConvert([base, ...variants]),
+    wider: isOpen ? undefined : names.join(' and '),
+  }
 }
 
 /** Conditions with all of their forms or not at all: first those about Pods, then those of each group of controllers. */
 function inOrder(
   all: readonly WebhookCondition[][],
-  { base, environment, most, notes }: Choosing,
+  { base, environment, most, notes, reach }: Choosing,
 ): WebhookCondition[] {
   const chosen: WebhookCondition[][] = []
   const taken = new Set<string>()
@@ -92,6 +119,12 @@ function inOrder(
       notes.push(`match condition ${JSON.stringify(name)} stays with the function: ${reason}`)
     if (expression !== undefined && readsNamespaceObject(expression.source, environment)) {
       stays('it reads namespaceObject, which the API server does not give to webhooks')
+    } else if (expression !== undefined && reach.converts && readsResource(expression)) {
+      stays(
+        'it reads request.resource, which is here what the object was written as, and there what it was converted to',
+      )
+    } else if (reach.wider !== undefined) {
+      stays(`where it fails, the API server would refuse what ${reach.wider} leave out as well`)
     } else if (forms.some((form) => !isQualifiedName(form.name))) {
       stays('its name is too long once it says which controllers it is about')
     } else if (forms.some((form) => taken.has(form.name))) {
@@ -123,6 +156,12 @@ function faultOf(
 function readsNamespaceObject(source: string, environment: Environment): boolean {
   const compiled = compile(source, environment)
   return !compiled.ok || mentions(compiled.checked, 'namespaceObject')
+}
+
+function readsResource({ ast }: CheckedExpression): boolean {
+  return chainsOf(ast, 'request').some(
+    ({ steps: [first] }) => (first?.key ?? 'resource') === 'resource',
+  )
 }
 
 function mentions({ ast }: CheckedExpression, name: string): boolean {

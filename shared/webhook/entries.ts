@@ -7,6 +7,7 @@ import { webhookRules } from './rules.ts'
 import { resolveSelectors, type Selectors, selectorHash, selectsNothing } from './selectors.ts'
 import { type PolicySource, placeOf } from './sources.ts'
 import type { WebhookCondition, WebhookNote, WebhookOptions, WebhookRule } from './types.ts'
+import { isShadowed } from './versions.ts'
 
 /** One webhook of both phases, before it has a name and an address. */
 export interface Entry {
@@ -71,23 +72,42 @@ function isExact({ matchConstraints }: CompiledPolicy): boolean {
 
 /**
  * The entries for these policies: one for each fine-grained policy, one for all others of the same kind, selectors and failure policy. A
- * path names the policies of its own entry only: upstream names those of both failure policies in both, and evaluates them twice.
+ * path names the policies of its own entry only: upstream names those of both failure policies in both, and evaluates them twice. A policy
+ * that others would keep the API server from converting objects for has an entry of its own, too.
  */
 export function entriesFor(policies: readonly Prepared[]): Entry[] {
   return (['ivpol', 'nivpol'] as const).flatMap((route) => {
     const ofRoute = policies.filter(({ source }) => source.route === route)
-    const fine = ofRoute.filter(({ isFineGrained }) => isFineGrained)
-    const basic = ofRoute.filter(({ isFineGrained }) => !isFineGrained)
-    return [...fine.map(fineEntry), ...basicEntries(basic)]
+    const isAlone = (policy: Prepared) => policy.isFineGrained || isHidden(policy, ofRoute)
+    const alone = ofRoute.filter(isAlone)
+    const shared = ofRoute.filter((policy) => !isAlone(policy))
+    return [...alone.map(fineEntry), ...basicEntries(shared)]
   })
 }
 
+/** One that it would share a webhook with hides requests from it. */
+function isHidden(policy: Prepared, all: readonly Prepared[]): boolean {
+  const { hash, failure, source } = policy
+  return all.some(
+    (other) =>
+      other !== policy &&
+      !other.isFineGrained &&
+      other.hash === hash &&
+      other.failure === failure &&
+      isShadowed(formsOf(source), formsOf(other.source)),
+  )
+}
+
+function formsOf({ base, variants }: PolicySource): CompiledPolicy[] {
+  return [base, ...variants]
+}
+
 function fineEntry({ source, failure, conditions, selectors }: Prepared): Entry {
-  const { base, variants, route } = source
+  const { base, route } = source
   return {
     identity: { route, failure, of: { policy: source } },
     policies: [base.name],
-    rules: webhookRules([base, ...variants]),
+    rules: webhookRules(formsOf(source)),
     selectors,
     matchPolicy: isExact(base) ? 'Exact' : 'Equivalent',
     conditions,
@@ -110,7 +130,7 @@ function basicEntries(policies: readonly Prepared[]): Entry[] {
             of: { selectors: hash, isOnly: hashes.length === 1 },
           },
           policies: group.map(({ source }) => source.base.name).sort(compareTexts),
-          rules: webhookRules(group.flatMap(({ source }) => [source.base, ...source.variants])),
+          rules: webhookRules(group.flatMap(({ source }) => formsOf(source))),
           selectors: first.selectors,
           matchPolicy: 'Equivalent',
           conditions: [],

@@ -397,6 +397,66 @@ describe('generateWebhooks', () => {
     expect(validating[0]?.rules.some(({ apiGroups }) => apiGroups.includes('apps'))).toBe(autogen)
   })
 
+  const widgets = (changes: object = {}) => ({
+    matchConstraints: {
+      resourceRules: [
+        { ...POD_RULE, apiGroups: ['example.com'], resources: ['widgets'], ...changes },
+      ],
+    },
+  })
+  test.each([
+    {
+      name: 'versions of one resource',
+      a: widgets(),
+      b: widgets({ apiVersions: ['v2'] }),
+      shared: false,
+    },
+    {
+      name: 'one version and all',
+      a: widgets(),
+      b: widgets({ apiVersions: ['*'] }),
+      shared: false,
+    },
+    {
+      name: 'groups of one resource',
+      a: widgets({ apiGroups: [''], resources: ['events'] }),
+      b: widgets({ apiGroups: ['events.k8s.io'], resources: ['events'] }),
+      shared: false,
+    },
+    { name: 'the same version', a: widgets(), b: widgets(), shared: true },
+    {
+      name: 'other operations',
+      a: widgets({ operations: ['CREATE'] }),
+      b: widgets({ operations: ['DELETE'], apiVersions: ['v2'] }),
+      shared: true,
+    },
+    {
+      name: 'other resources',
+      a: widgets(),
+      b: widgets({ apiVersions: ['v2'], resources: ['gadgets'] }),
+      shared: true,
+    },
+    {
+      name: 'Pods beside everything',
+      a: {},
+      b: widgets({ apiGroups: ['*'], apiVersions: ['*'], resources: ['*'] }),
+      shared: true,
+    },
+  ])(
+    'policies that want $name are in one webhook only where neither keeps the API server from converting for the other: $shared',
+    async ({ a, b, shared }) => {
+      const { validating, mutating } = await generated([
+        { name: 'a', spec: a },
+        { name: 'b', spec: b },
+      ])
+      for (const webhooks of [validating, mutating]) {
+        expect(webhooks.length === 1).toBe(shared)
+        const paths = webhooks.map(({ clientConfig }) => clientConfig.url?.split('ate/')[1])
+        expect(paths.flatMap((path) => path?.split('/') ?? []).sort()).toEqual(['a', 'b'])
+      }
+    },
+  )
+
   test('a group with both failure policies has two webhooks that each call their own policies', async () => {
     const { validating, mutating } = await generated(
       [{ name: 'a' }, { name: 'b', spec: { failurePolicy: 'Ignore' } }, { name: 'c' }],
@@ -557,6 +617,97 @@ describe('generateWebhooks', () => {
       const spec = { matchConditions: names.map((name) => ({ name, expression: 'true' })) }
       const { notes } = await generated([{ spec }])
       expect(notes).toHaveLength(left)
+    })
+
+    test.each([
+      {
+        name: 'request.resource, where versions are converted',
+        document: {
+          spec: {
+            ...widgets(),
+            matchConditions: [{ name: 'x', expression: "request.resource.version == 'v1'" }],
+          },
+        },
+        kept: false,
+      },
+      {
+        name: 'request.resource of Exact',
+        document: {
+          spec: {
+            matchConstraints: { ...widgets().matchConstraints, matchPolicy: 'Exact' },
+            matchConditions: [{ name: 'x', expression: "request.resource.version == 'v1'" }],
+          },
+        },
+        kept: true,
+      },
+      {
+        name: 'request.resource of what there is in one version',
+        document: {
+          spec: {
+            matchConditions: [{ name: 'x', expression: "request.resource.resource == 'pods'" }],
+          },
+        },
+        kept: true,
+      },
+      {
+        name: 'request.kind, which is converted in both places',
+        document: {
+          spec: {
+            ...widgets(),
+            matchConditions: [{ name: 'x', expression: "request.kind.version == 'v1'" }],
+          },
+        },
+        kept: true,
+      },
+      {
+        name: 'what excludeResourceRules leave out, of a policy that fails closed',
+        document: {
+          spec: {
+            matchConstraints: {
+              ...constraint({ excludeResourceRules: [{ ...POD_RULE, resourceNames: ['x'] }] }),
+            },
+            matchConditions: [{ name: 'x', expression: "object.metadata.labels.tier == 'a'" }],
+          },
+        },
+        kept: false,
+      },
+      {
+        name: 'other names than resourceNames',
+        document: {
+          spec: {
+            matchConstraints: constraint({}, { resourceNames: ['x'] }),
+            matchConditions: [{ name: 'x', expression: "object.metadata.labels.tier == 'a'" }],
+          },
+        },
+        kept: false,
+      },
+      {
+        name: 'other names than resourceNames, of a policy that fails open',
+        document: {
+          spec: {
+            failurePolicy: 'Ignore',
+            matchConstraints: constraint({}, { resourceNames: ['x'] }),
+            matchConditions: [{ name: 'x', expression: "object.metadata.labels.tier == 'a'" }],
+          },
+        },
+        kept: true,
+      },
+      {
+        name: 'what the selector of a namespaced policy leaves out',
+        document: {
+          namespace: 'team-a',
+          spec: {
+            matchConstraints: constraint({ namespaceSelector: { matchLabels: { e: 'p' } } }),
+            matchConditions: [{ name: 'x', expression: "object.metadata.labels.tier == 'a'" }],
+          },
+        },
+        kept: false,
+      },
+    ])('a condition about $name is one of the webhook: $kept', async ({ document, kept }) => {
+      const { validating, notes } = await generated([document])
+      expect(validating[0]?.matchConditions === undefined).toBe(!kept)
+      expect(notes).toHaveLength(kept ? 0 : 1)
+      expect(validating[0]?.name).toContain('p.')
     })
 
     test.each([['DELETE'], ['*']])(
