@@ -164,6 +164,7 @@ export function parseConfig(input: unknown): Config {
     ...faults,
     ...keyFaults(value),
     ...endpointFaults(value),
+    ...keepingFaults(value),
     ...mirrorFaults(value),
     ...metadataFaults(value),
     ...providerFaults(value?.registries?.credentials),
@@ -226,6 +227,25 @@ function endpointFaults(document: ConfigDocument | null | undefined): Fault[] {
   if (asking < 0) return []
   const message = `has no imageReview, which clusters[${asking}].imageReview asks for: add the URL of that function`
   return [{ path: 'endpoint', message }]
+}
+
+/** API servers keep answers for more than a second, or not at all (specs/kubernetes-admission.md 9.3). */
+function keepingFaults(document: ConfigDocument | null | undefined): Fault[] {
+  // Runs on documents with other faults too, whose parts may be anything.
+  const clusters: unknown = document?.clusters
+  if (!Array.isArray(clusters)) return []
+  return clusters.flatMap((cluster: Partial<ClusterConfig> | null, index) =>
+    (['allowTTLSeconds', 'denyTTLSeconds'] as const).flatMap((key) =>
+      cluster?.imageReview?.[key] === 1
+        ? [
+            {
+              path: `clusters[${index}].imageReview.${key}`,
+              message: 'API servers do not start with 1: say 2 or more, or 0 to keep nothing',
+            },
+          ]
+        : [],
+    ),
+  )
 }
 
 /** What `x-uniqueKeys` cannot see: no mirror is the public-good one, and a slash at the end makes no other. */

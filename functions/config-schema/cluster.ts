@@ -133,9 +133,10 @@ const LIMITS = {
   },
 } as const satisfies Schema
 
+/** 1 is refused, too, by whoever reads the config. */
 const REVIEW_TTL = {
   type: 'integer',
-  minimum: 2,
+  minimum: 0,
   maximum: MAX_IMAGE_REVIEW_TTL_SECONDS,
 } as const satisfies Schema
 
@@ -159,12 +160,12 @@ const IMAGE_REVIEW = {
         allowTTLSeconds: {
           ...REVIEW_TTL,
           description:
-            'How long the API server keeps a yes; 300 when absent. Functions do not look at it.',
+            'How long the API server keeps a yes, 2 to 1800 or 0 for not at all; 300 when absent. Functions do not look at it.',
         },
         denyTTLSeconds: {
           ...REVIEW_TTL,
           description:
-            'How long the API server keeps a no; 30 when absent. Functions do not look at it.',
+            'How long the API server keeps a no, 2 to 1800 or 0 for not at all; 30 when absent. Functions do not look at it.',
         },
       },
     },

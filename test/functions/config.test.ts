@@ -284,6 +284,7 @@ describe('parseConfig', () => {
       { policies: ['a', 'ns/b'], allowTTLSeconds: 1800, denyTTLSeconds: 2 },
       { policies: ['a', 'ns/b'], allowTTLSeconds: 1800, denyTTLSeconds: 2 },
     ],
+    ['answers that nobody keeps', { denyTTLSeconds: 0 }, { denyTTLSeconds: 0 }],
     ['nothing', undefined, undefined],
   ])('switches image reviews of a cluster on with %s', (_, imageReview, expected) => {
     const cluster = { name: 'a', tokens: [hash('a')], ...(imageReview && { imageReview }) }
