@@ -1,11 +1,12 @@
 import { compareTexts } from '../policy/types.ts'
 import { type CallerCredential, userOf } from './caller.ts'
 import { IMAGE_POLICY_PLUGIN, type ImagePolicy } from './image-policy.ts'
+import type { WebhookTarget } from './types.ts'
 
 /** What an API server is started with. */
 export interface ServerOptions {
-  /** What its webhooks call begins with one of these. */
-  endpoints: readonly string[]
+  /** What its webhooks call. */
+  target: WebhookTarget
   /** Absolute folder on the machine of the API server where its files are. */
   folder: string
   /** What it shows to webhooks. */
@@ -21,18 +22,27 @@ export interface ServerOptions {
  * Users are found by the host of the webhook, with its port unless that is 443 (specs/serverless.md 1).
  */
 export function serverKubeconfig(options: ServerOptions): object | undefined {
-  const { endpoints, credentials } = options
+  const { target, credentials } = options
   if (credentials.length === 0) return undefined
-  const hosts = [...new Set(endpoints.map(hostOf))].sort(compareTexts)
-  const users = hosts.map((name) => ({ name, user: userOf(options) }))
+  const names = [...new Set(hostsOf(target))].sort(compareTexts)
+  const users = names.map((name) => ({ name, user: userOf(options) }))
   return { apiVersion: 'v1', kind: 'Config', users }
 }
 
-/** As it stands in the URL: the API server compares it letter by letter. */
-function hostOf(url: string): string {
-  const [, host = ''] = /^https:\/\/([^/?#]*)/i.exec(url) ?? []
-  return host.replace(/:443$/, '')
+/** What the API server looks users up by: the host as the URL has it, letter by letter, or the name of a Service in the cluster. */
+function hostsOf(target: WebhookTarget): string[] {
+  const at = (host: string, port: string | number | undefined) =>
+    port === undefined || Number(port) === 443 ? host : `${host}:${port}`
+  if (target.kind === 'service') return [at(`${target.name}.${target.namespace}.svc`, target.port)]
+  const { base } = target
+  const urls = typeof base === 'string' ? [base] : [base.mutate, base.validate]
+  return urls.map((url) => {
+    const { host = '', port } = AUTHORITY.exec(url)?.groups ?? {}
+    return at(host, port)
+  })
 }
+
+const AUTHORITY = /^https:\/\/(?<host>\[[^\]]*\]|[^/?#:]*)(?::(?<port>[0-9]+))?/i
 
 /** The AdmissionConfiguration that leads to kubeconfigs and to manifests; undefined when an API server needs none. */
 export function admissionConfiguration(options: ServerOptions): object | undefined {

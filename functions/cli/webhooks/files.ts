@@ -108,14 +108,14 @@ function kustomization(resources: string[]): OutputFile {
 }
 
 function serverFiles(plan: Plan, folder: string): OutputFile[] {
-  const { endpoints, credentials, flavour, companion, webhooks, imagePolicy } = plan
+  const { target, credentials, flavour, companion, webhooks, imagePolicy } = plan
   const manifests = {
     mutating: 'mutating-webhooks',
     validating: 'validating-webhooks',
     ...(companion.length > 0 && { policies: 'validating-policies' }),
   }
   const options = {
-    endpoints: [endpoints.mutate, endpoints.validate],
+    target,
     folder,
     credentials: webhooks === undefined ? [] : credentials,
     ...(flavour === 'static' && { manifests }),

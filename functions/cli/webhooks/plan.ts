@@ -1,6 +1,6 @@
 import type { ClusterConfig } from '#functions/config.ts'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
-import { type Endpoints, endpointsOf } from '#functions/endpoints.ts'
+import { endpointsOf } from '#functions/endpoints.ts'
 import { countedFaults } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { NEWEST_MINOR, OLDEST_MINOR } from '#shared/cel/profiles.ts'
@@ -12,7 +12,12 @@ import { generateWebhooks } from '#shared/webhook/generate.ts'
 import { IMAGE_POLICY_PLUGIN } from '#shared/webhook/image-policy.ts'
 import { UPSTREAM_BASE_NAME } from '#shared/webhook/names.ts'
 import { mergeSelectors } from '#shared/webhook/selectors.ts'
-import type { GeneratedWebhooks, WebhookNote, WebhookOptions } from '#shared/webhook/types.ts'
+import type {
+  GeneratedWebhooks,
+  WebhookNote,
+  WebhookOptions,
+  WebhookTarget,
+} from '#shared/webhook/types.ts'
 import { clusterNamed, readDeployment } from '../deployment.ts'
 import type { Io } from '../io.ts'
 import { type CaBundle, caFileOf, readCaBundle } from './ca.ts'
@@ -44,7 +49,8 @@ export interface PlanOptions extends TokenSource {
 /** Everything there is to write for one cluster. */
 export interface Plan {
   cluster: ClusterConfig
-  endpoints: Endpoints
+  /** What webhooks call. */
+  target: WebhookTarget
   flavour: Flavour
   token: UrlToken
   /** Absent where ImagePolicyWebhook alone is wanted. */
@@ -108,8 +114,9 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
         ...caBundle,
       })
     : undefined
+  const target = targetOf(options, endpoints, `/v1/${cluster.name}/${token.text}`)
   const webhookOptions = optionsFor(options, cluster, {
-    target: targetOf(options, endpoints, `/v1/${cluster.name}/${token.text}`),
+    target,
     ...(minor !== undefined && { minor }),
     ...caBundle,
   })
@@ -128,10 +135,12 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
   )
   notes.push(...(webhooks?.notes ?? []), ...(companion?.notes ?? []))
   if (webhooks !== undefined) for (const message of safetyNotes(options, cluster)) about(message)
-  for (const message of imagePolicy?.notes ?? []) notes.push({ path: IMAGE_POLICY_PLUGIN, message })
+  for (const message of imagePolicyNotes(options, imagePolicy)) {
+    notes.push({ path: IMAGE_POLICY_PLUGIN, message })
+  }
   return {
     cluster,
-    endpoints,
+    target,
     flavour: options.flavour,
     token,
     ...(webhooks && { webhooks }),
@@ -251,6 +260,18 @@ function safetyNotes(
     )
   }
   return notes
+}
+
+function imagePolicyNotes(
+  { service }: PlanOptions,
+  imagePolicy: ImagePolicyPlan | undefined,
+): string[] {
+  if (imagePolicy === undefined) return []
+  if (service === undefined) return [...imagePolicy.notes]
+  return [
+    ...imagePolicy.notes,
+    `calls endpoint itself, and not --service ${service}: a kubeconfig of an API server names no Services`,
+  ]
 }
 
 function refusal(message: string): AdmissionError {
