@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
 import { AdmissionError, type ErrorCode, type Fault } from '#shared/errors.ts'
@@ -9,6 +8,7 @@ import type { LoadedPolicies, PolicyFault } from '#shared/policy/types.ts'
 import { withAuthorities } from './cluster/authorities.ts'
 import { type Config, parseConfig } from './config.ts'
 import { knownRegistries } from './credentials/sources.ts'
+import { fileReason } from './file-reason.ts'
 import { loadTrust, type TrustStore } from './trust/store.ts'
 
 /** Where commands look for the config when `--config` is not given. */
@@ -44,7 +44,7 @@ export async function readText(
     return { file, text }
   } catch (thrown) {
     if (thrown instanceof AdmissionError) throw thrown
-    throw new AdmissionError(code, `cannot read ${file}: ${reasonOf(thrown)}`, { cause: thrown })
+    throw new AdmissionError(code, `cannot read ${file}: ${fileReason(thrown)}`, { cause: thrown })
   }
 }
 
@@ -70,7 +70,7 @@ export async function readPolicyFiles(where: string): Promise<TextFile[]> {
     )
   } catch (thrown) {
     if (thrown instanceof AdmissionError) throw thrown
-    throw new AdmissionError('POLICY_INVALID', `cannot read ${where}: ${reasonOf(thrown)}`, {
+    throw new AdmissionError('POLICY_INVALID', `cannot read ${where}: ${fileReason(thrown)}`, {
       cause: thrown,
     })
   }
@@ -182,17 +182,9 @@ export async function readYaml(file: string): Promise<YamlFile> {
   try {
     document.toJS({ maxAliasCount: MAX_YAML_ALIASES })
   } catch (thrown) {
-    throw new AdmissionError('CONFIG_INVALID', `${file}: ${reasonOf(thrown)}`, { cause: thrown })
+    throw new AdmissionError('CONFIG_INVALID', `${file}: ${fileReason(thrown)}`, { cause: thrown })
   }
   return { file, text, document, locate: (where) => at(offsetOf(document, where)) }
-}
-
-/** Replaces a file's text in one step, so that whoever reads it meanwhile sees the old one or the new one. */
-export async function replaceText(file: string, text: string): Promise<void> {
-  const scratch = `${file}.${randomUUID()}.tmp`
-  const { mode } = await stat(file)
-  await writeFile(scratch, text, { mode })
-  await rename(scratch, file)
 }
 
 function configError(file: string, faults: readonly Fault[], cause?: unknown): AdmissionError {
@@ -216,22 +208,4 @@ function offsetOf(document: Document, where: string): number {
     if (isNode(node) && node.range) return node.range[0]
   }
   return document.contents?.range?.[0] ?? 0
-}
-
-/** What a file system call says, without the path, which the message already has. */
-function reasonOf(thrown: unknown): string {
-  const { code, message } = thrown as { code?: string; message?: string }
-  switch (code) {
-    case 'ENOENT':
-      return 'no such file or folder'
-    case 'EACCES':
-    case 'EPERM':
-      return 'permission denied'
-    case 'EISDIR':
-      return 'is a folder'
-    case 'ERR_ENCODING_INVALID_ENCODED_DATA':
-      return 'is not UTF-8 text'
-    default:
-      return message ?? String(thrown)
-  }
 }

@@ -23,11 +23,19 @@ export function textWithHashes(
     typeof cluster === 'string'
       ? newCluster(yaml, cluster, hashes)
       : newHashes(yaml.text, cluster, hashes)
-  const edited = edits && applied(yaml.text, edits)
+  const edited = edits && applied(yaml.text, edits.map(brokenAs(yaml.text)))
   if (typeof cluster === 'string') addCluster(yaml, cluster, hashes)
   else cluster.set('tokens', keptAndNew(yaml, cluster, hashes))
   const isRight = edited !== undefined && isDeepStrictEqual(parse(edited), yaml.document.toJS())
-  return isRight ? edited : yaml.document.toString({ lineWidth: 0 })
+  if (isRight) return edited
+  const whole = { start: 0, end: 0, text: yaml.document.toString({ lineWidth: 0 }) }
+  return brokenAs(yaml.text)(whole).text
+}
+
+/** Gives an edit the line breaks of the text it is for. */
+function brokenAs(text: string): (edit: Edit) => Edit {
+  const isWindows = text.includes('\r\n')
+  return (edit) => (isWindows ? { ...edit, text: edit.text.replaceAll('\n', '\r\n') } : edit)
 }
 
 /** Edits that leave exactly these items in a cluster's list; undefined when it has no list. */

@@ -1,13 +1,10 @@
 import { Command } from 'commander'
-import { isMap, isSeq, type YAMLMap } from 'yaml'
+import { isAlias, isMap, isNode, isSeq, type Node, visit, type YAMLMap } from 'yaml'
+import type { Config } from '#functions/config.ts'
 import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
-import {
-  checkConfig,
-  DEFAULT_CONFIG,
-  readYaml,
-  replaceText,
-  type YamlFile,
-} from '#functions/files.ts'
+import { endpointsOf } from '#functions/endpoints.ts'
+import { checkConfig, DEFAULT_CONFIG, readYaml, type YamlFile } from '#functions/files.ts'
+import { replaceText } from '#functions/write.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import type { Cli, ExitCode, Format } from './io.ts'
 import { formatOption, print } from './output.ts'
@@ -69,8 +66,13 @@ async function issue(cli: Cli, options: TokenOptions): Promise<ExitCode> {
     )
   }
   const token = newToken()
-  await setHashes(yaml, existing ?? options.cluster, [await hashOf(token)])
-  report(cli, options, { yaml, token, next: 'Deploy, then register the webhooks with these URLs.' })
+  const config = await setHashes(yaml, existing ?? options.cluster, [await hashOf(token)])
+  report(cli, options, {
+    yaml,
+    config,
+    token,
+    next: 'Deploy, then register the webhooks with these URLs.',
+  })
   return 0
 }
 
@@ -85,9 +87,9 @@ async function rotate(cli: Cli, options: TokenOptions): Promise<ExitCode> {
     )
   }
   const token = newToken()
-  await setHashes(yaml, cluster, [...hashes, await hashOf(token)])
+  const config = await setHashes(yaml, cluster, [...hashes, await hashOf(token)])
   const next = `Deploy, move the cluster's webhooks to these URLs, then \`countersign tokens revoke --cluster ${options.cluster}\`.`
-  report(cli, options, { yaml, token, next })
+  report(cli, options, { yaml, config, token, next })
   return 0
 }
 
@@ -97,9 +99,9 @@ async function revoke(cli: Cli, options: TokenOptions): Promise<ExitCode> {
   const hashes = hashesOf(cluster)
   if (options.all) {
     // A cluster without hashes is no valid config, so the hash of a token that nobody was ever shown takes their place.
-    await setHashes(yaml, cluster, [await hashOf(newToken())])
+    const config = await setHashes(yaml, cluster, [await hashOf(newToken())])
     const next = 'Deploy to lock the cluster out. `tokens rotate` lets it in again.'
-    report(cli, options, { yaml, revoked: hashes.length, next })
+    report(cli, options, { yaml, config, revoked: hashes.length, next })
     return 0
   }
   const last = hashes.at(-1)
@@ -109,9 +111,10 @@ async function revoke(cli: Cli, options: TokenOptions): Promise<ExitCode> {
       `cluster ${options.cluster} has one token; \`tokens rotate\` first, or \`--all\` to lock it out`,
     )
   }
-  await setHashes(yaml, cluster, [last])
+  const config = await setHashes(yaml, cluster, [last])
   report(cli, options, {
     yaml,
+    config,
     revoked: 1,
     next: 'Deploy: from then on only the newer token is accepted.',
   })
@@ -121,19 +124,19 @@ async function revoke(cli: Cli, options: TokenOptions): Promise<ExitCode> {
 function report(
   cli: Cli,
   options: TokenOptions,
-  outcome: { yaml: YamlFile; token?: string; revoked?: number; next: string },
+  outcome: { yaml: YamlFile; config: Config; token?: string; revoked?: number; next: string },
 ): void {
-  const { token, next, yaml } = outcome
-  const endpoint = String(yaml.document.get('endpoint')).replace(/\/+$/, '')
-  const base = `${endpoint}/v1/${options.cluster}/${token}`
+  const { token, next, yaml, config } = outcome
+  const { mutate, validate } = endpointsOf(config.endpoint)
+  const base = `v1/${options.cluster}/${token}/ivpol`
   const data =
     token === undefined
       ? { cluster: options.cluster, revoked: outcome.revoked }
       : {
           cluster: options.cluster,
           token,
-          mutate: `${base}/ivpol/mutate`,
-          validate: `${base}/ivpol/validate`,
+          mutate: `${mutate}/${base}/mutate`,
+          validate: `${validate}/${base}/validate`,
         }
   const { bold, dim } = cli.io.colors
   print(cli.io, options.output, { ...data, config: yaml.file }, () =>
@@ -141,8 +144,8 @@ function report(
       ? `${yaml.file}: ${outcome.revoked} token(s) of ${options.cluster} revoked.\n${next}\n`
       : [
           `${bold('token')}     ${token}  ${dim('shown once; the file holds its hash')}`,
-          `${bold('mutate')}    ${base}/ivpol/mutate`,
-          `${bold('validate')}  ${base}/ivpol/validate`,
+          `${bold('mutate')}    ${mutate}/${base}/mutate`,
+          `${bold('validate')}  ${validate}/${base}/validate`,
           `${yaml.file} written. ${next}\n`,
         ].join('\n'),
   )
@@ -151,7 +154,24 @@ function report(
 function findCluster(yaml: YamlFile, name: string): YAMLMap | undefined {
   const clusters = yaml.document.get('clusters')
   if (!isSeq(clusters)) return undefined
-  return clusters.items.filter(isMap).find((item) => item.get('name') === name)
+  const cluster = clusters.items.filter(isMap).find((item) => item.get('name') === name)
+  const tokens = cluster?.get('tokens', true)
+  if (!isNode(tokens) || !isShared(tokens)) return cluster
+  throw invalid(
+    yaml,
+    `the tokens of cluster ${name} are written with an anchor (&) or an alias (*), by which another cluster may have the same: write the hashes out`,
+  )
+}
+
+/** True for a node that is, or has, what other places of the document may be as well: whoever changes it would change those. */
+function isShared(node: Node): boolean {
+  let found = false
+  visit(node, {
+    Node: (_, each) => {
+      found ||= isAlias(each) || each.anchor !== undefined
+    },
+  })
+  return found
 }
 
 function requireCluster(yaml: YamlFile, name: string): YAMLMap {
@@ -166,15 +186,16 @@ function hashesOf(cluster: YAMLMap): string[] {
   return isSeq(tokens) ? (tokens.toJSON() as string[]) : []
 }
 
-/** Writes the file with these hashes, unless it would not be a valid config: then throws `CONFIG_INVALID` and writes nothing. */
+/** The config of the file with these hashes, written unless it is no valid one: then throws `CONFIG_INVALID` and writes nothing. */
 async function setHashes(
   yaml: YamlFile,
   cluster: YAMLMap | string,
   hashes: readonly string[],
-): Promise<void> {
+): Promise<Config> {
   const text = textWithHashes(yaml, cluster, hashes)
-  checkConfig(yaml)
+  const config = checkConfig(yaml)
   await replaceText(yaml.file, text)
+  return config
 }
 
 function invalid(yaml: YamlFile, message: string): AdmissionError {

@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto'
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -195,6 +206,86 @@ describe('tokens', () => {
     await chmod(file, 0o640)
     await tokens('rotate', '--cluster', 'prod-eu')
     expect((await stat(file)).mode & 0o777).toBe(0o640)
+  })
+
+  test('a link to the file stays one, and what it leads to is written', async () => {
+    const real = path.join(folder, 'real')
+    await mkdir(real)
+    await writeFile(path.join(real, 'config.yaml'), CONFIG)
+    await rm(file)
+    await symlink(path.join('real', 'config.yaml'), file)
+    expect((await tokens('rotate', '--cluster', 'prod-eu')).code).toBe(0)
+    expect((await lstat(file)).isSymbolicLink()).toBe(true)
+    expect(await readFile(path.join(real, 'config.yaml'), 'utf8')).toBe(await text())
+    expect(await hashesOf('prod-eu')).toHaveLength(2)
+    expect(await readdir(real)).toEqual(['config.yaml'])
+  })
+
+  test('what cannot be written is one clear line, the file stays as it is, and nothing is left beside it', async () => {
+    // Takes the place of what is written before it takes the place of the file.
+    const long = path.join(folder, `${'x'.repeat(240)}.yaml`)
+    await writeFile(long, CONFIG)
+    const { code, out, err } = await countersign([
+      ...['tokens', 'rotate', '--cluster', 'prod-eu', '--config', long],
+    ])
+    expect({ code, out, err }).toEqual({
+      code: 2,
+      out: '',
+      err: `countersign tokens rotate: cannot write ${long}: the name is too long\n`,
+    })
+    expect(await readFile(long, 'utf8')).toBe(CONFIG)
+    expect(await readdir(folder)).toEqual([path.basename(file), path.basename(long)].sort())
+  })
+
+  test.each([
+    { name: 'line breaks of Windows', change: (all: string) => all.replaceAll('\n', '\r\n') },
+    { name: 'a byte order mark', change: (all: string) => `\uFEFF${all}` },
+  ])('$name stay as they are', async ({ change }) => {
+    await writeFile(file, change(CONFIG))
+    const added = hashOf(tokenIn((await tokens('rotate', '--cluster', 'prod-eu')).out))
+    const rotated = CONFIG.replace(`- "${OLD}"\n`, `- "${OLD}"\n      - "${added}"\n`)
+    expect(await text()).toBe(change(rotated))
+    const first = hashOf(tokenIn((await tokens('new', '--cluster', 'prod-us')).out))
+    const entry = `  - name: prod-us\n    tokens:\n      - "${first}"\n`
+    expect(await text()).toBe(change(rotated + entry))
+  })
+
+  test.each([
+    { name: 'an anchor', cluster: 'prod-eu' },
+    { name: 'an alias', cluster: 'busy' },
+    { name: 'an alias among them', cluster: 'one' },
+    { name: 'an anchor among them', cluster: 'other' },
+  ])(
+    'tokens that are written with $name are refused: they may be those of another cluster',
+    async ({ cluster }) => {
+      const aliased = `${CONFIG.replace('    tokens:\n', '    tokens: &t\n').replace(/tokens: \[.*\]/, 'tokens: *t')}  - name: other
+    tokens: [ &h "${OLDER}" ]
+  - name: one
+    tokens: [ *h ]
+`
+      await writeFile(file, aliased)
+      for (const verb of ['new', 'rotate', 'revoke']) {
+        expect(await tokens(verb, '--cluster', cluster)).toEqual({
+          code: 2,
+          out: '',
+          err: `countersign tokens ${verb}: ${file}: the tokens of cluster ${cluster} are written with an anchor (&) or an alias (*), by which another cluster may have the same: write the hashes out\n`,
+        })
+      }
+      expect(await text()).toBe(aliased)
+    },
+  )
+
+  test('with a host for each function, the URLs are theirs', async () => {
+    const hosts = `endpoint:
+  mutate: https://m.lambda-url.example/
+  validate: https://v.lambda-url.example
+`
+    await writeFile(file, CONFIG.replace(/endpoint: .*\n/, hosts))
+    const { code, out } = await tokens('rotate', '--cluster', 'prod-eu')
+    const base = `v1/prod-eu/${tokenIn(out)}/ivpol`
+    expect(code).toBe(0)
+    expect(out).toContain(`mutate    https://m.lambda-url.example/${base}/mutate\n`)
+    expect(out).toContain(`validate  https://v.lambda-url.example/${base}/validate\n`)
   })
 
   test.each(['new', 'rotate', 'revoke'])(

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { AdmissionError } from '#shared/errors.ts'
+import { fileReason } from './file-reason.ts'
+
+/** A file to write. */
+export interface NewContent {
+  file: string
+  content: string | Uint8Array
+  /** That of the file that is there when absent. */
+  mode?: number
+}
+
+/** A file as it will be, written down beside its place. */
+interface Scratch {
+  from: string
+  to: string
+}
+
+const FILE_MODE = 0o644
+
+/**
+ * Writes files with their folders, each in one step: whoever reads one meanwhile sees the old one or the new one. None takes its place
+ * before all could be written down beside theirs. Links stay links. Throws `CONFIG_INVALID` with the file that cannot be written.
+ */
+export async function writeWhole(files: readonly NewContent[]): Promise<void> {
+  const scratch: Scratch[] = []
+  let at = ''
+  try {
+    for (const { file, content, mode } of files) {
+      at = file
+      await mkdir(path.dirname(file), { recursive: true })
+      const to = await realpath(file).catch(() => file)
+      const there = await stat(to).catch(() => undefined)
+      if (there?.isDirectory()) throw Object.assign(new Error(to), { code: 'EISDIR' })
+      const from = `${to}.${randomUUID()}.tmp`
+      scratch.push({ from, to })
+      await writeFile(from, content, { mode: mode ?? there?.mode ?? FILE_MODE, flag: 'wx' })
+    }
+    for (const { from, to } of scratch) {
+      at = to
+      await rename(from, to)
+    }
+  } catch (thrown) {
+    await Promise.all(scratch.map(({ from }) => rm(from, { force: true }).catch(() => undefined)))
+    throw new AdmissionError('CONFIG_INVALID', `cannot write ${at}: ${fileReason(thrown)}`, {
+      cause: thrown,
+    })
+  }
+}
+
+const BYTE_ORDER_MARK = '\uFEFF'
+
+/** Replaces the text of a file in one step; a byte order mark stays, which whoever read the text never saw. */
+export async function replaceText(file: string, text: string): Promise<void> {
+  const old = await readFile(file, 'utf8')
+  const mark = old.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : ''
+  await writeWhole([{ file, content: mark + text }])
+}
