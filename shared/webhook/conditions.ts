@@ -37,12 +37,13 @@ export interface Offloaded {
 /**
  * The match conditions of a policy as its webhook has them (specs/image-validating-policy.md 7.7 and 5.5). Each is a filter before the call
  * and no more: the function evaluates all of them again, so that one left out here only means more calls. One that cannot be compiled
- * keeps all of them with the function, as upstream; one that reads `namespaceObject`, which webhooks have not, keeps itself.
+ * keeps all of them with the function, as upstream; one that reads `namespaceObject`, which webhooks have not, keeps itself. `reserved`: names
+ * of conditions that the webhook has besides.
  */
 export function offloadedConditions(
   source: PolicySource,
   environment: Environment,
-  most: number = MAX_MATCH_CONDITIONS,
+  reserved: readonly string[] = [],
 ): Offloaded {
   const { base } = source
   const notes: string[] = []
@@ -69,7 +70,7 @@ export function offloadedConditions(
     base.matchConditions.map((_, index) => {
       return wrapped(source, index)
     }),
-    { base, environment, most, notes, reach: reachOf(source) },
+    { base, environment, reserved, notes, reach: reachOf(source) },
   )
   return { isFineGrained: true, conditions, notes }
 }
@@ -77,7 +78,7 @@ export function offloadedConditions(
 interface Choosing {
   base: CompiledPolicy
   environment: Environment
-  most: number
+  reserved: readonly string[]
   notes: string[]
   reach: Reach
 }
@@ -109,10 +110,10 @@ function reachOf({ base, variants }: PolicySource): Reach {
 /** Conditions with all of their forms or not at all: first those about Pods, then those of each group of controllers. */
 function inOrder(
   all: readonly WebhookCondition[][],
-  { base, environment, most, notes, reach }: Choosing,
+  { base, environment, reserved, notes, reach }: Choosing,
 ): WebhookCondition[] {
   const chosen: WebhookCondition[][] = []
-  const taken = new Set<string>()
+  const taken = new Set(reserved)
   for (const [index, forms] of all.entries()) {
     const { name, expression } = base.matchConditions[index] ?? { name: '', expression: undefined }
     const stays = (reason: string) =>
@@ -128,8 +129,10 @@ function inOrder(
     } else if (forms.some((form) => !isQualifiedName(form.name))) {
       stays('its name is too long once it says which controllers it is about')
     } else if (forms.some((form) => taken.has(form.name))) {
-      stays('another condition has the same name once it says which controllers it is about')
-    } else if (taken.size + forms.length > most) {
+      stays(
+        'another condition of the webhook has the same name, once both say which controllers they are about',
+      )
+    } else if (taken.size + forms.length > MAX_MATCH_CONDITIONS) {
       stays(`a webhook has at most ${MAX_MATCH_CONDITIONS} conditions`)
     } else {
       for (const form of forms) taken.add(form.name)

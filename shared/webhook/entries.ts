@@ -1,6 +1,6 @@
 import type { Environment } from '../cel/environment.ts'
-import { MAX_MATCH_CONDITIONS } from '../limits.ts'
 import { type CompiledPolicy, compareTexts } from '../policy/types.ts'
+import { bootstrapCondition } from './bootstrap.ts'
 import { offloadedConditions } from './conditions.ts'
 import type { EntryIdentity } from './names.ts'
 import { webhookRules } from './rules.ts'
@@ -40,7 +40,7 @@ export async function preparePolicies(
   options: WebhookOptions,
   { notes, faults }: { notes: WebhookNote[]; faults: WebhookNote[] },
 ): Promise<Prepared[]> {
-  const most = options.excludeBootstrap ? MAX_MATCH_CONDITIONS - 1 : MAX_MATCH_CONDITIONS
+  const reserved = [bootstrapCondition(options)?.name].filter((name) => name !== undefined)
   return Promise.all(
     sources.map(async (source): Promise<Prepared> => {
       const { base } = source
@@ -51,7 +51,7 @@ export async function preparePolicies(
         const message = `${nothing}, so that the policy would never be enforced in this cluster: change the selectors of the policy or of the cluster, or leave the policy out there`
         faults.push({ path, message })
       }
-      const offloaded = offloadedConditions(source, environment, most)
+      const offloaded = offloadedConditions(source, environment, reserved)
       for (const message of offloaded.notes) notes.push({ path, message })
       return {
         source,

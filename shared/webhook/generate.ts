@@ -1,9 +1,10 @@
 import { loadRegex } from '../cel/regex.ts'
 import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS, MAX_WEBHOOK_URL_CHARS } from '../limits.ts'
 import { type CompiledPolicy, compareTexts } from '../policy/types.ts'
+import { bootstrapCondition } from './bootstrap.ts'
 import { webhookEnvironment } from './conditions.ts'
 import { type Entry, entriesFor, type Prepared, preparePolicies } from './entries.ts'
-import { configurationName, DEFAULT_BASE_NAME, entryNames, UPSTREAM_BASE_NAME } from './names.ts'
+import { configurationName, DEFAULT_BASE_NAME, entryNames } from './names.ts'
 import { type PolicySource, policySources } from './sources.ts'
 import type {
   ByPhase,
@@ -136,18 +137,12 @@ function clientConfigOf(
   return { service: { namespace, name, path: below(target.path ?? ''), port }, ...ca }
 }
 
-/** What a cluster needs before anything else runs in it (7.9). */
-const NO_BOOTSTRAP =
-  '!(request.resource.group == "" && request.resource.resource == "nodes") && ' +
-  '!(request.resource.group == "certificates.k8s.io" && request.resource.resource == "certificatesigningrequests")'
-
 function withBootstrap(
   { conditions, identity }: Entry,
-  { excludeBootstrap, baseName }: WebhookOptions,
+  options: WebhookOptions,
 ): WebhookCondition[] {
-  if (!excludeBootstrap || identity.failure !== 'fail') return conditions
-  const prefix = baseName === UPSTREAM_BASE_NAME ? 'kyverno-' : ''
-  return [...conditions, { name: `${prefix}exclude-bootstrap-resources`, expression: NO_BOOTSTRAP }]
+  const bootstrap = identity.failure === 'fail' ? bootstrapCondition(options) : undefined
+  return bootstrap === undefined ? conditions : [...conditions, bootstrap]
 }
 
 /** URLs that gateways in front of functions would refuse. */

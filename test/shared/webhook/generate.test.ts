@@ -613,9 +613,18 @@ describe('generateWebhooks', () => {
     test.each([
       { name: 'a name that gets too long', names: ['x'.repeat(60)], left: 1 },
       { name: 'names that get the same', names: ['x', 'cronjobs-x'], left: 1 },
-    ])('$name stays with the function', async ({ names, left }) => {
-      const spec = { matchConditions: names.map((name) => ({ name, expression: 'true' })) }
-      const { notes } = await generated([{ spec }])
+      {
+        name: 'the name of the bootstrap condition',
+        names: ['exclude-bootstrap-resources'],
+        spec: {
+          autogen: { podControllers: { controllers: [] } },
+          matchConstraints: constraint({ objectSelector: { matchLabels: { a: 'b' } } }),
+        },
+        left: 1,
+      },
+    ])('$name stays with the function', async ({ names, spec: more, left }) => {
+      const spec = { ...more, matchConditions: names.map((name) => ({ name, expression: 'true' })) }
+      const { notes } = await generated([{ spec }], { excludeBootstrap: true })
       expect(notes).toHaveLength(left)
     })
 
