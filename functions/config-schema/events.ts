@@ -90,10 +90,10 @@ export const EVENTS = {
     },
     phases: {
       type: 'array',
-      description: 'Phases that are told; both when absent. Only validate decides.',
+      description: 'Phases that are told; all of them when absent. mutate decides nothing.',
       minItems: 1,
       uniqueItems: true,
-      items: { type: 'string', enum: ['mutate', 'validate'] },
+      items: { type: 'string', enum: ['mutate', 'validate', 'image-review'] },
     },
     batch: {
       type: 'integer',

@@ -1,5 +1,5 @@
 import type { ConfigDocument } from '#functions/config-schema.ts'
-import type { Phase } from '#shared/admission/response.ts'
+import type { ReviewPhase } from '#shared/engine/types.ts'
 import type { Fault } from '#shared/errors.ts'
 import type { EventStatus } from '#shared/report/event.ts'
 
@@ -35,8 +35,8 @@ export interface EventsConfig {
   log: boolean
   /** Statuses that are told; all when absent. */
   include?: readonly EventStatus[]
-  /** Phases that are told; both when absent. */
-  phases?: readonly Phase[]
+  /** Phases that are told; all when absent. */
+  phases?: readonly ReviewPhase[]
   /** Events of one delivery at most. */
   batch: number
   sinks: readonly SinkConfig[]

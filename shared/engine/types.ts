@@ -1,5 +1,9 @@
+import type { Phase } from '../admission/response.ts'
 import type { AdmissionRequest, AdmissionStatus, Decision } from '../admission/types.ts'
 import type { AppliedPolicy } from './applied.ts'
+
+/** What was asked of the functions: one of the phases of a webhook, or to review images. */
+export type ReviewPhase = Phase | 'image-review'
 
 /** Who asks and what for: from the authenticated route, never from the body. */
 export interface EngineCall {

@@ -1,7 +1,6 @@
-import type { Phase } from '../admission/response.ts'
 import type { AdmissionRequest, JsonObject, Operation } from '../admission/types.ts'
 import type { AppliedPolicy } from '../engine/applied.ts'
-import type { EngineDecision } from '../engine/types.ts'
+import type { EngineDecision, ReviewPhase } from '../engine/types.ts'
 import { pinnedDigest } from '../image/pin.ts'
 import { getOwn, isJsonObject } from '../json.ts'
 import { MAX_EVENT_PROPERTIES, MAX_RECORDED, MAX_RECORDED_CHARS } from '../limits.ts'
@@ -19,7 +18,7 @@ export interface EventImage {
   verifiedBy: string[]
 }
 
-/** What a request is about. */
+/** What a request is about. An ImageReview is a resource of its own, without a name. */
 export interface EventResource {
   group: string
   version: string
@@ -44,10 +43,11 @@ export interface PolicyEvent {
   /** RFC 3339. */
   time: string
   cluster: string
-  phase: Phase
-  /** Of the AdmissionRequest. */
+  phase: ReviewPhase
+  /** Of the AdmissionRequest; an ImageReview has one of its own. */
   uid: string
-  operation: Operation
+  /** Absent for image reviews, which do not say. */
+  operation?: Operation | undefined
   resource: EventResource
   dryRun?: true | undefined
   /** What became of the request. */
@@ -85,7 +85,7 @@ export interface PolicyEvent {
 /** An answered review. */
 export interface Reviewed {
   cluster: string
-  phase: Phase
+  phase: ReviewPhase
   request: AdmissionRequest
   decision: EngineDecision
   /** Epoch milliseconds of the answer. */
@@ -124,8 +124,8 @@ function commonOf(reviewed: Reviewed) {
     cluster,
     phase,
     uid: request.uid,
-    operation: request.operation,
-    resource: resourceOf(request),
+    operation: phase === 'image-review' ? undefined : request.operation,
+    resource: phase === 'image-review' ? reviewOf(request) : resourceOf(request),
     dryRun: request.dryRun === true ? (true as const) : undefined,
     verdict: decision.allowed ? ('allow' as const) : ('deny' as const),
     seal: typeof seal === 'string' ? seal : undefined,
@@ -189,16 +189,16 @@ function eventOf(common: Common, applied: AppliedPolicy): PolicyEvent {
 
 function actionOf(
   { status, validationActions }: AppliedPolicy,
-  phase: Phase,
+  phase: ReviewPhase,
   mode: 'audit' | undefined,
 ) {
   if (status === 'warn') return 'warn'
   if (status !== 'fail' && status !== 'error') return 'allow'
-  if (phase === 'validate' && validationActions.includes('Deny')) {
+  if (phase !== 'mutate' && validationActions.includes('Deny')) {
     return mode === 'audit' ? 'audit' : 'deny'
   }
   if (validationActions.includes('Warn')) return 'warn'
-  return phase === 'validate' ? 'audit' : 'allow'
+  return phase === 'mutate' ? 'allow' : 'audit'
 }
 
 function imagesOf({ images, checks }: AppliedPolicy): EventImage[] {
@@ -219,6 +219,11 @@ function countsOf({ checks }: AppliedPolicy): PolicyEvent['checks'] {
   const counts = { sealed: 0, cached: 0, live: 0 }
   for (const { from } of checks) counts[from]++
   return counts
+}
+
+function reviewOf({ namespace }: AdmissionRequest): EventResource {
+  const review = { group: 'imagepolicy.k8s.io', version: 'v1alpha1', resource: 'imagereviews' }
+  return { ...review, kind: 'ImageReview', ...(namespace && { namespace }) }
 }
 
 function resourceOf(request: AdmissionRequest): EventResource {

@@ -27,9 +27,9 @@ const EVENT: Check = record({
   id: text,
   time: (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
   cluster: text,
-  phase: oneOf('mutate', 'validate'),
+  phase: oneOf('mutate', 'validate', 'image-review'),
   uid: text,
-  operation: oneOf('CREATE', 'UPDATE', 'DELETE', 'CONNECT'),
+  operation: optional(oneOf('CREATE', 'UPDATE', 'DELETE', 'CONNECT')),
   resource: record({
     group: text,
     version: text,

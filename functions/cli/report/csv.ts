@@ -55,7 +55,7 @@ function cellOf(
     case 'message':
       return messageOf(result)
     default:
-      return result[column]
+      return result[column] ?? ''
   }
 }
 

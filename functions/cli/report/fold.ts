@@ -109,12 +109,21 @@ export function summaryOf(results: readonly Pick<Result, 'status'>[]): Record<Ev
   return summary
 }
 
+/** Images that stand for the name of a review. */
+const MAX_PLACE_IMAGES = 5
+
 /**
  * The name of a resource in reports. Controllers try again under a new name each time they are refused: these are one
- * resource, `<generateName>*`.
+ * resource, `<generateName>*`. An image review has no name and is told by its images.
  */
-export function placeOf({ verdict, resource }: PolicyEvent): string {
+export function placeOf(event: PolicyEvent): string {
+  const { phase, verdict, resource } = event
   const { name = '', generateName } = resource
+  if (phase === 'image-review') {
+    const images = imagesIn(event)
+    const more = images.length - MAX_PLACE_IMAGES
+    return images.slice(0, MAX_PLACE_IMAGES).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  }
   return generateName && (verdict === 'deny' || name === '') ? `${generateName}*` : name
 }
 
@@ -125,9 +134,15 @@ function omissionOf({ dryRun, phase, operation, policy }: PolicyEvent) {
   return policy === undefined ? 'withoutPolicy' : undefined
 }
 
-function keyOf({ cluster, resource, policy, autogen }: Result, place: string): string {
+function imagesIn({ images }: PolicyEvent): string[] {
+  return [...new Set(images.map(({ image }) => image))].sort()
+}
+
+function keyOf(result: Result, place: string): string {
+  const { cluster, resource, policy, autogen, phase } = result
   const { group, kind, namespace, subresource } = resource
-  return JSON.stringify([cluster, group, kind, namespace, place, subresource, policy, autogen])
+  const at = phase === 'image-review' ? imagesIn(result) : place
+  return JSON.stringify([cluster, group, kind, namespace, at, subresource, policy, autogen])
 }
 
 function resourceKey(event: PolicyEvent): string {
