@@ -12,7 +12,7 @@ import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } fro
 import { type ClusterPolicies, type Deployment, policiesOf } from './deployment.ts'
 import { decisionRecord, traceId } from './log.ts'
 import { embeddedMetrics } from './metrics.ts'
-import { answerReview, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
+import { answerReview, type Call, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
 import type { AfterAnswer, TellEvents } from './tell.ts'
 
 /** What an adapter knows about a request beyond the Request itself: Hono's `env`. */
@@ -35,6 +35,8 @@ export interface AppOptions {
   deployment: Deployment
   /** The flows this app answers for; a route exists for each of them. */
   engine: Partial<ImagePolicyEngine>
+  /** Loads what answers ImageReviews; without it there is no route for them. */
+  imageReviews?: (() => Promise<ImageReviews>) | undefined
   maxBodyBytes: number
   /** Epoch milliseconds. */
   now: () => number
@@ -51,12 +53,24 @@ export interface AppOptions {
 export type App = Hono<{ Bindings: Transport }>
 type AppContext = Context<{ Bindings: Transport }>
 type Scope = EngineCall['scope']
-/** A phase and what answers for it. */
-type Route = { phase: Phase; flow: Flow }
+/** What a path is for, and what answers there. */
+type Route =
+  | { phase: Phase; scope: Scope; flow: Flow }
+  | { phase: 'image-review'; load: () => Promise<ImageReviews> }
+
+/** Answers ImageReviews, for every cluster that asks for them. */
+export interface ImageReviews {
+  policiesOf(cluster: ClusterConfig): Pick<Call, 'granted' | 'exceptions' | 'policySet'>
+  /** Never throws. `refused` is why the call is denied whatever it says. */
+  answer(call: Call, refused: AdmissionError | undefined): Promise<ReviewAnswer>
+}
+
+/** A call as it is logged. */
+type AnsweredCall = Call & Partial<Pick<ReviewCall, 'scope' | 'policies'>>
 
 /**
- * The HTTP side of both functions: tenants, limits, deadline, one log line per call. Routes are `/livez`, `/readyz` and, under
- * `/v1/<cluster>/<token>`, `/<ivpol|nivpol>/<phase>/<policy>…`. Whatever a caller gets wrong about who it is
+ * The HTTP side of all functions: tenants, limits, deadline, one log line per call. Routes are `/livez`, `/readyz` and, under
+ * `/v1/<cluster>/<token>`, `/<ivpol|nivpol>/<phase>/<policy>…` and `/image-review`. Whatever a caller gets wrong about who it is
  * or where it goes is answered by the same empty 404.
  */
 export function createApp(options: AppOptions): App {
@@ -68,10 +82,16 @@ export function createApp(options: AppOptions): App {
     const flow = options.engine[phase]
     if (flow === undefined) continue
     for (const scope of ['ivpol', 'nivpol'] as const) {
-      const answer = (c: AppContext) => desk.answer(c, { phase, flow }, scope)
+      const answer = (c: AppContext) => desk.answer(c, { phase, scope, flow })
       app.post(`/v1/:cluster/:token/${scope}/${phase}`, answer)
       app.post(`/v1/:cluster/:token/${scope}/${phase}/*`, answer)
     }
+  }
+  const { imageReviews: load } = options
+  if (load !== undefined) {
+    app.post('/v1/:cluster/:token/image-review', (c) =>
+      desk.answer(c, { phase: 'image-review', load }),
+    )
   }
   app.notFound(notFound)
   app.onError((thrown, c) => {
@@ -111,7 +131,8 @@ class Desk {
     )
   }
 
-  async answer(c: AppContext, { phase, flow }: Route, scope: Scope): Promise<Response> {
+  async answer(c: AppContext, route: Route): Promise<Response> {
+    const { phase } = route
     const { now } = this.#options
     const waitedMs = c.env?.waitedMs
     const started = now() - (waitedMs ?? 0)
@@ -122,29 +143,33 @@ class Desk {
       address: c.env?.address,
       certificate: c.env?.certificate,
     })
-    if (access.status === 'refused') {
-      const { refusal, cluster } = access
+    const isOff =
+      phase === 'image-review' &&
+      access.status === 'granted' &&
+      access.cluster.imageReview === undefined
+    if (access.status === 'refused' || isOff) {
       this.#options.log({
         level: 'warn',
         event: 'refused',
-        refusal,
-        cluster,
+        refusal: access.status === 'refused' ? access.refusal : phase,
+        cluster: access.status === 'refused' ? access.cluster : access.cluster.name,
         phase,
         address: c.env?.address,
       })
       return notFound()
     }
+    const { timeouts }: { timeouts: Readonly<Record<string, number | undefined>> } = access.cluster
     const timeoutMs = timeLeftMs({
       timeout: c.req.query('timeout'),
-      configuredSeconds: access.cluster.timeouts[`${phase}Seconds`],
+      configuredSeconds: timeouts[`${phase}Seconds`],
       remainingMs: c.env?.remainingMs?.(),
       waitedMs,
     })
     const deadline = startDeadline(timeoutMs, this.#options.schedule ?? schedule)
     const leave = this.#enter(access.cluster)
     try {
-      const call = await this.#toCall(c, access.cluster, { phase, scope, deadline })
-      const answer = await answerReview(leave === undefined ? tooMany(call) : flow, call)
+      const refused = leave === undefined ? tooMany(access.cluster) : undefined
+      const { call, answer } = await this.#answerCall(c, access.cluster, route, deadline, refused)
       const trace = traceId(c.req.header('traceparent'))
       const course: Course = { started, ended: now(), timeoutMs, trace }
       this.#log(call, answer, course)
@@ -171,7 +196,11 @@ class Desk {
     return () => this.#underWay.set(cluster, (this.#underWay.get(cluster) ?? 1) - 1)
   }
 
-  #log(call: ReviewCall, answer: ReviewAnswer, { started, ended, timeoutMs, trace }: Course): void {
+  #log(
+    call: AnsweredCall,
+    answer: ReviewAnswer,
+    { started, ended, timeoutMs, trace }: Course,
+  ): void {
     const { log, hash, deployment, metrics } = this.#options
     log({
       level: answer.error === undefined ? 'info' : 'error',
@@ -188,7 +217,7 @@ class Desk {
 
   #tell(
     c: AppContext,
-    { cluster, phase, mode }: ReviewCall,
+    { cluster, phase, mode }: Call,
     { request, decision }: ReviewAnswer,
     { started, ended, timeoutMs, trace }: Course,
   ): void {
@@ -200,26 +229,33 @@ class Desk {
     events({ ...about, deployment: hash, request, decision }, timeoutMs - ms, c.env?.afterAnswer)
   }
 
-  async #toCall(
+  async #answerCall(
     c: AppContext,
     cluster: ClusterConfig,
-    { phase, scope, deadline }: { phase: Phase; scope: Scope; deadline: Deadline },
-  ): Promise<ReviewCall> {
-    const { granted, names, exceptions, policySet } = this.#policiesOf(cluster)
+    route: Route,
+    deadline: Deadline,
+    refused: AdmissionError | undefined,
+  ): Promise<{ call: AnsweredCall; answer: ReviewAnswer }> {
     const { maxBodyBytes } = this.#options
     const most = Math.min(maxBodyBytes, cluster.limits?.bodyBytes ?? maxBodyBytes)
-    return {
+    const every = {
       cluster: cluster.name,
-      phase,
-      scope,
-      policies: namedPolicies(c.req.path),
-      granted,
-      ...(exceptions && { exceptions }),
-      policySet,
       ...(cluster.mode && { mode: cluster.mode }),
-      known: names[scope],
       body: await this.#body(c, deadline, most),
       deadline,
+    }
+    if (route.phase === 'image-review') {
+      const reviews = await route.load()
+      const call: Call = { ...every, phase: route.phase, ...reviews.policiesOf(cluster) }
+      return { call, answer: await reviews.answer(call, refused) }
+    }
+    const { phase, scope, flow } = route
+    const { names, ...granted } = this.#policiesOf(cluster)
+    const policies = namedPolicies(c.req.path)
+    const call: ReviewCall = { ...every, phase, scope, policies, ...granted, known: names[scope] }
+    return {
+      call,
+      answer: await answerReview(refused === undefined ? flow : refusing(refused), call),
     }
   }
 
@@ -244,13 +280,17 @@ class Desk {
   }
 }
 
-/** The flow of a review that is one too many: it is denied in the validate phase, and the mutate phase leaves it as it is. */
-function tooMany({ cluster }: ReviewCall): Flow {
+/** Why a review that is one too many is denied in the validate phase, and left as it is in the mutate phase. */
+function tooMany({ name }: ClusterConfig): AdmissionError {
+  return new AdmissionError(
+    'TOO_MANY_REVIEWS',
+    `cluster ${name} has as many reviews under way as limits.concurrentReviews allows; try again`,
+  )
+}
+
+function refusing(error: AdmissionError): Flow {
   return async () => {
-    throw new AdmissionError(
-      'TOO_MANY_REVIEWS',
-      `cluster ${cluster} has as many reviews under way as limits.concurrentReviews allows; try again`,
-    )
+    throw error
   }
 }
 

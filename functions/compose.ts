@@ -3,9 +3,10 @@ import type { ContextPorts } from '#shared/cluster/types.ts'
 import type { Live } from '#shared/engine/inquiry.ts'
 import { createIsolate, type Isolate } from '#shared/engine/isolate.ts'
 import type { ImagePolicyEngine } from '#shared/engine/types.ts'
-import { type App, createApp } from './app.ts'
+import { type App, createApp, type ImageReviews } from './app.ts'
 import type { Config } from './config.ts'
 import type { Deployment } from './deployment.ts'
+import type { ImageReviewOptions } from './image-review-answer.ts'
 import type { createLive } from './live.ts'
 import { followBundles } from './policy-bundle/follow.ts'
 import { keyRingFrom, kmsFrom, missingVariables, type Platform } from './ports.ts'
@@ -18,7 +19,9 @@ export type LiveLoader = () => Promise<{ createLive: typeof createLive }>
 export const loadLive: LiveLoader = () => import('./live.ts')
 
 /** What makes the flow of each phase an app answers for. One that is not named here is in no bundle of that app. */
-export type Flows = { [P in Phase]?: (isolate: Isolate) => ImagePolicyEngine[P] }
+export type Flows = { [P in Phase]?: (isolate: Isolate) => ImagePolicyEngine[P] } & {
+  imageReviews?: (options: ImageReviewOptions) => () => Promise<ImageReviews>
+}
 
 /** Makes the app of a deployment, with what it shares with every other one that was made here. */
 export type Assemble = (deployment: Deployment, flows: Flows) => App
@@ -82,6 +85,8 @@ function assembly(config: Config, platform: Platform, live: LiveLoader): Assembl
       ...(flows.validate && { validate: flows.validate(isolate) }),
     }
     const deployment = { config, policies, hash: id }
-    return createApp({ deployment, engine, maxBodyBytes, now, log, hash, events, metrics })
+    const imageReviews = flows.imageReviews?.({ deployment, isolate, hash })
+    const parts = { deployment, engine, imageReviews }
+    return createApp({ ...parts, maxBodyBytes, now, log, hash, events, metrics })
   }
 }

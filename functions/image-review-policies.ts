@@ -6,9 +6,11 @@ import type { ClusterConfig } from './config.ts'
 type Lists = Pick<ClusterConfig, 'policies' | 'exceptions' | 'imageReview'>
 
 /** The cluster as its image reviews see it: with the policies that are in both of its lists. */
-export function reviewedCluster(
-  { policies, exceptions, imageReview }: Lists,
-): Pick<ClusterConfig, 'policies' | 'exceptions'> {
+export function reviewedCluster({
+  policies,
+  exceptions,
+  imageReview,
+}: Lists): Pick<ClusterConfig, 'policies' | 'exceptions'> {
   const listed = imageReview?.policies
   const both = policies?.filter((key) => listed?.includes(key) ?? true) ?? listed
   return { ...(both && { policies: both }), ...(exceptions && { exceptions }) }

@@ -1,7 +1,7 @@
 import { toHex, utf8 } from '#shared/bytes.ts'
 import type { EngineDecision } from '#shared/engine/types.ts'
 import type { HashPort, LogPort } from '#shared/ports.ts'
-import type { ReviewAnswer, ReviewCall } from './review.ts'
+import type { Call, ReviewAnswer, ReviewCall } from './review.ts'
 
 /** The trace id of a W3C `traceparent` header, or undefined. */
 export function traceId(traceparent: string | undefined): string | undefined {
@@ -13,7 +13,7 @@ export function traceId(traceparent: string | undefined): string | undefined {
  * objects, tokens and headers do not appear.
  */
 export function decisionRecord(
-  call: Pick<ReviewCall, 'cluster' | 'phase' | 'scope' | 'policies' | 'mode'>,
+  call: Pick<Call, 'cluster' | 'phase' | 'mode'> & Partial<Pick<ReviewCall, 'scope' | 'policies'>>,
   { request, decision, error, httpStatus }: ReviewAnswer,
   hash: HashPort,
 ): Record<string, unknown> {
@@ -22,15 +22,15 @@ export function decisionRecord(
     phase: call.phase,
     mode: call.mode === 'audit' ? call.mode : undefined,
     scope: call.scope,
-    asked: call.policies.length > 0 ? call.policies : undefined,
+    asked: call.policies?.length ? call.policies : undefined,
     uid: request?.uid,
-    operation: request?.operation,
+    operation: call.phase === 'image-review' ? undefined : request?.operation,
     kind: request && nameOf(request.kind.group, request.kind.version, request.kind.kind),
     subResource: request?.subResource,
     namespace: request?.namespace,
     name: request?.name,
     dryRun: request?.dryRun || undefined,
-    user: request && userHash(call.cluster, request.userInfo.username ?? '', hash),
+    user: request && userHash(call, request.userInfo.username, hash),
     verdict: decision === undefined ? 'unreadable' : decision.allowed ? 'allow' : 'deny',
     cause: decision && causeOf(decision, error !== undefined),
     code: decision?.status?.code ?? (httpStatus === 200 ? undefined : httpStatus),
@@ -59,7 +59,13 @@ function nameOf(group: string, version: string, kind: string): string {
   return group === '' ? `${version}/${kind}` : `${group}/${version}/${kind}`
 }
 
-function userHash(cluster: string, username: string, hash: HashPort): string {
+/** Undefined where nobody is told of who asks. */
+function userHash(
+  { cluster, phase }: Pick<Call, 'cluster' | 'phase'>,
+  username = '',
+  hash: HashPort,
+): string | undefined {
+  if (phase === 'image-review') return undefined
   return toHex(hash.sha256(utf8(`${cluster}\n${username}`))).slice(0, 16)
 }
 

@@ -7,7 +7,12 @@ import {
 } from '#shared/admission/response.ts'
 import { parseReview, peekUid, readUid } from '#shared/admission/review.ts'
 import type { AdmissionRequest, Decision } from '#shared/admission/types.ts'
-import type { EngineCall, EngineDecision, ImagePolicyEngine } from '#shared/engine/types.ts'
+import type {
+  EngineCall,
+  EngineDecision,
+  ImagePolicyEngine,
+  ReviewPhase,
+} from '#shared/engine/types.ts'
 import { AdmissionError, type ErrorCode, toAdmissionError } from '#shared/errors.ts'
 import { type JsonValue, parseJson, stringifyJson } from '#shared/json.ts'
 import { admitInAuditMode } from '#shared/policy/decide.ts'
@@ -20,12 +25,10 @@ export const AUDIT_POLICY_SET = 'image-policy-set'
 /** What decides about a request in one phase. */
 export type Flow = ImagePolicyEngine[Phase]
 
-/** One call to answer: whose, about which policies, and the body as it was read. */
-export interface ReviewCall extends Omit<EngineCall, 'signal'> {
-  phase: Phase
+/** One call to answer: whose, and the body as it was read. */
+export interface Call extends Omit<EngineCall, 'signal' | 'scope' | 'policies'> {
+  phase: ReviewPhase
   body: Body
-  /** Names that this cluster's URLs of this scope may have. */
-  known: ReadonlySet<string>
   /** Hash of the policies and exceptions of this cluster. */
   policySet: string
   /** `audit`: nothing is denied. */
@@ -33,11 +36,18 @@ export interface ReviewCall extends Omit<EngineCall, 'signal'> {
   deadline: Deadline
 }
 
+/** One call of a webhook, and about which policies. */
+export interface ReviewCall extends Call, Pick<EngineCall, 'scope' | 'policies'> {
+  phase: Phase
+  /** Names that this cluster's URLs of this scope may have. */
+  known: ReadonlySet<string>
+}
+
 /** What goes back, and what is known about the call for the log. */
 export interface ReviewAnswer {
-  /** 200 for every AdmissionReview, allowed or denied: the API server reads no other. */
+  /** 200 for every review that is answered, allowed or denied: the API server reads no other. */
   httpStatus: 200 | 400 | 413 | 415
-  /** An AdmissionReview, or plain text when not even a uid could be read. */
+  /** An AdmissionReview or an ImageReview, or plain text when not even a uid could be read. */
   text: string
   request?: AdmissionRequest
   decision?: EngineDecision
@@ -137,12 +147,13 @@ async function decide(
   }
 }
 
-function late(): never {
+/** Ends a call whose time is up. */
+export function late(): never {
   throw new AdmissionError('DEADLINE_EXCEEDED', 'no verdict within the time the API server gave')
 }
 
 /** Nothing about the object is known, so it does not get in. The message of an internal fault stays in the log. */
-function refusal(error: AdmissionError): Decision {
+export function refusal(error: AdmissionError): Decision {
   return error.code === 'INTERNAL'
     ? errorDecision(new AdmissionError('INTERNAL', 'image verification failed internally'))
     : errorDecision(error)
@@ -157,15 +168,23 @@ function unchanged(error: AdmissionError): Decision {
   })
 }
 
+/** The decision as the mode of the cluster has it, with what it rests on. */
+export function ruled(
+  reached: EngineDecision,
+  { policySet, mode }: { policySet: string; mode: Call['mode'] | undefined },
+): EngineDecision {
+  const decision = mode === 'audit' ? admitInAuditMode(reached) : reached
+  const auditAnnotations = { ...decision.auditAnnotations, [AUDIT_POLICY_SET]: policySet }
+  return { ...decision, auditAnnotations }
+}
+
 function reviewAnswer(
   uid: string,
   reached: EngineDecision,
   { phase, policySet, mode }: ReviewCall,
   about: { request?: AdmissionRequest; error?: AdmissionError },
 ): ReviewAnswer {
-  const ruled = mode === 'audit' ? admitInAuditMode(reached) : reached
-  const auditAnnotations = { ...ruled.auditAnnotations, [AUDIT_POLICY_SET]: policySet }
-  const decision = { ...ruled, auditAnnotations }
+  const decision = ruled(reached, { policySet, mode })
   // A ReviewAnswer of toReview is JSON by construction; interfaces just have no index signature.
   const review = toReview(uid, decision, phase) as unknown as JsonValue
   return { httpStatus: 200, text: stringifyJson(review), decision, ...about }

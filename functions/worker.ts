@@ -4,7 +4,7 @@ import type { App } from './app.ts'
 import { type TlsClientAuth, verifiedCertificate } from './certificate-worker.ts'
 import { compose } from './compose.ts'
 import { parseDeployment } from './deployment.ts'
-import { BOTH_FLOWS } from './flows.ts'
+import { ALL_FLOWS } from './flows.ts'
 import { portableHash } from './hash-portable.ts'
 import { jsonLog } from './log.ts'
 import type { Environment } from './ports.ts'
@@ -20,13 +20,13 @@ interface Context {
 /** Made with the first request, because bindings come with requests; the bindings of an isolate never change. */
 let app: App | undefined
 
-/** Both phases in one Worker. Cloudflare overwrites `CF-Connecting-IP`, so callers cannot write it. */
+/** Both phases and image reviews in one Worker. Cloudflare overwrites `CF-Connecting-IP`, so callers cannot write it. */
 export default {
   fetch(request: Request, env: Environment, context?: Context): Response | Promise<Response> {
     app ??= compose(
       deployment,
       { env, log, hash: portableHash, maxBodyBytes: MAX_BODY_BYTES },
-      BOTH_FLOWS,
+      ALL_FLOWS,
     )
     return app.fetch(request, {
       address: request.headers.get('cf-connecting-ip') ?? undefined,

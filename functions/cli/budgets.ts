@@ -15,6 +15,7 @@ export const BUDGETS: Readonly<
 > = {
   'lambda/validate': { eagerBytes: 150 * KB, loadMs: 30 },
   'lambda/mutate': { eagerBytes: 400 * KB, loadMs: 80 },
+  'lambda/image-review': { eagerBytes: 400 * KB, loadMs: 80 },
   worker: { ownBytes: 400 * KB, totalBytes: 600 * KB },
 }
 

@@ -9,8 +9,8 @@ import type { AttestorDraft } from '#shared/signature/types.ts'
 import { mergeStart } from './merge-start.ts'
 import { packageRoot } from './package.ts'
 
-/** What is built: two Lambda functions and one Worker with both phases. */
-export type BundleName = 'lambda/mutate' | 'lambda/validate' | 'worker'
+/** What is built: a Lambda function for each phase and one for image reviews, and one Worker with all of it. */
+export type BundleName = 'lambda/mutate' | 'lambda/validate' | 'lambda/image-review' | 'worker'
 
 /** One bundle as it was written. Sizes are bytes of minified code, without the deployment. */
 export interface BundleReport {
@@ -35,11 +35,17 @@ export interface BundleOptions {
   names?: readonly BundleName[]
 }
 
-const BUNDLE_NAMES: readonly BundleName[] = ['lambda/mutate', 'lambda/validate', 'worker']
+const BUNDLE_NAMES: readonly BundleName[] = [
+  'lambda/mutate',
+  'lambda/validate',
+  'lambda/image-review',
+  'worker',
+]
 
 const ENTRIES: Readonly<Record<BundleName, string>> = {
   'lambda/mutate': 'lambda-mutate.ts',
   'lambda/validate': 'lambda-validate.ts',
+  'lambda/image-review': 'lambda-image-review.ts',
   worker: 'worker.ts',
 }
 const KMS_CLIENT = '@aws-sdk/client-kms'
@@ -73,6 +79,8 @@ const CONTEXT_PARTS: Readonly<Record<string, string>> = {
   gzip: './gzip.ts',
 }
 const AUTHORITIES_MODULE = './cluster/https.ts'
+/** As `flows.ts` imports it. */
+const IMAGE_REVIEW_MODULE = './image-review-answer.ts'
 /** As `policy-bundle/follow.ts` imports it. */
 const BUNDLES_MODULE = './keeper.ts'
 /** What of Hono no function uses, as Hono imports it: forms, apps inside apps, HTML. */
@@ -104,11 +112,19 @@ export function noWorkerBecause({ config }: Deployment): string | undefined {
  * out, and what was in its place is gone.
  */
 export async function bundleFunctions(options: BundleOptions): Promise<BundleReport[]> {
-  const wanted = options.names ?? BUNDLE_NAMES
-  const hasWorker = noWorkerBecause(options.deployment) === undefined
-  const names = wanted.filter((name) => name !== 'worker' || hasWorker)
-  if (!hasWorker) await rm(path.resolve(options.outDir, 'worker'), { recursive: true, force: true })
-  return Promise.all(names.map((name) => bundle(name, options)))
+  const { deployment, outDir, names = BUNDLE_NAMES } = options
+  const unmade: BundleName[] = [
+    ...(noWorkerBecause(deployment) === undefined ? [] : (['worker'] as const)),
+    ...(reviewsImages(deployment.config) ? [] : (['lambda/image-review'] as const)),
+  ]
+  for (const name of unmade) await rm(path.resolve(outDir, name), { recursive: true, force: true })
+  const made = names.filter((name) => !unmade.includes(name))
+  return Promise.all(made.map((name) => bundle(name, options)))
+}
+
+/** True when a cluster asks for image reviews: what answers them is in no other deployment. */
+function reviewsImages({ clusters }: Config): boolean {
+  return clusters.some(({ imageReview }) => imageReview !== undefined)
 }
 
 async function bundle(
@@ -169,6 +185,7 @@ const WORKER: Target = {
 function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   if (deployment.config.policyBundle !== undefined) return unneededWhatever(deployment.config)
   const unneeded = new Map([[BUNDLES_MODULE, 'a policyBundle']])
+  if (!reviewsImages(deployment.config)) unneeded.set(IMAGE_REVIEW_MODULE, 'image reviews')
   if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
   if (!keyReferences(deployment).some(isAws)) unneeded.set(AWS_MODULE, 'attestors in KMS')
   if (keyReferences(deployment).every(isAws)) unneeded.set(VAULT_MODULE, 'Vault keys')
@@ -193,8 +210,10 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
 }
 
 /** The same for policies that nobody knows yet: only what the config would have to give is left out. */
-function unneededWhatever({ clusters, events, http, kms }: Config): Map<string, string> {
+function unneededWhatever(config: Config): Map<string, string> {
+  const { clusters, events, http, kms } = config
   const unneeded = new Map<string, string>()
+  if (!reviewsImages(config)) unneeded.set(IMAGE_REVIEW_MODULE, 'image reviews')
   if (kms.vault === undefined) unneeded.set(VAULT_MODULE, 'Vault keys')
   if (!events?.sinks.length) unneeded.set(SINKS_MODULE, 'sinks of events')
   const hasAuthorities = clusters.some(({ api }) => api?.ca !== undefined)

@@ -9,7 +9,7 @@ import type { Config } from '#functions/config.ts'
 import { createDeployment } from '#functions/create-deployment.ts'
 import type { Deployment } from '#functions/deployment.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
-import { BOTH_FLOWS } from '#functions/flows.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { type NodeServer, type NodeServerOptions, startNodeServer } from '#functions/node.ts'
 import { toBase64, utf8 } from '#shared/bytes.ts'
@@ -109,7 +109,7 @@ class DevServer {
       maxBodyBytes: MAX_BODY_BYTES,
       awsCredentials: async () => (await import('#functions/kms.ts')).defaultAwsCredentials(),
     }
-    this.#app = compose(local, platform, BOTH_FLOWS)
+    this.#app = compose(local, platform, ALL_FLOWS)
     this.#io.err(faultList(warnings))
   }
 

@@ -9,7 +9,7 @@ import { trustingFetch } from '#functions/cluster/https.ts'
 import { compose } from '#functions/compose.ts'
 import { createDeployment } from '#functions/create-deployment.ts'
 import type { Deployment } from '#functions/deployment.ts'
-import { BOTH_FLOWS } from '#functions/flows.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { type LocalClusterApi, startClusterApi } from '#functions/local/cluster-api.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
@@ -188,7 +188,7 @@ describe('a cluster with an authority of its own', () => {
       hash: nodeHash,
       maxBodyBytes: MAX_BODY_BYTES,
     }
-    const app = compose(deployment, { ...platform, ...changes }, BOTH_FLOWS)
+    const app = compose(deployment, { ...platform, ...changes }, ALL_FLOWS)
     const response = await app.request(validateUrl('reads'), {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -2,7 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { afterAll, beforeAll } from 'vitest'
 import { compose } from '#functions/compose.ts'
-import { BOTH_FLOWS } from '#functions/flows.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import { startNodeServer } from '#functions/node.ts'
@@ -102,7 +102,7 @@ async function server(world: Served): Promise<Target> {
   const lines: string[] = []
   const log = (record: object) => lines.push(JSON.stringify(record))
   const platform = { env: ENV, log, hash: nodeHash, maxBodyBytes: MAX_BODY_BYTES }
-  const app = compose(world.deployment, platform, BOTH_FLOWS)
+  const app = compose(world.deployment, platform, ALL_FLOWS)
   const tls = await createDevCertificates({ hosts: ['127.0.0.1'] })
   const { port, close } = await startNodeServer({ app, tls, host: '127.0.0.1' })
   return {

@@ -3,7 +3,7 @@ import { compose } from '#functions/compose.ts'
 import { type Config, parseConfig } from '#functions/config.ts'
 import { createDeployment } from '#functions/create-deployment.ts'
 import { formatDeployment, parseDeployment } from '#functions/deployment.ts'
-import { BOTH_FLOWS } from '#functions/flows.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import type { Platform } from '#functions/ports.ts'
 import { AdmissionError } from '#shared/errors.ts'
@@ -72,7 +72,7 @@ async function send(phase: 'mutate' | 'validate', config: Config, env: Platform[
           : new Response('', { status: 404 })
       },
     },
-    BOTH_FLOWS,
+    ALL_FLOWS,
   )
   const object = pod(`registry.example.com/web:1@${DIGEST}`)
   const response = await app.request(`/v1/prod/${TOKEN}/ivpol/${phase}`, {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compose } from '#functions/compose.ts'
-import { BOTH_FLOWS } from '#functions/flows.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { jsonLog } from '#functions/log.ts'
 import { MAX_BODY_BYTES } from '#shared/limits.ts'
@@ -62,7 +62,7 @@ describe('what is counted in the log', () => {
     const lines: string[] = []
     const log = jsonLog((line) => lines.push(line))
     const platform = { env, log, hash: nodeHash, maxBodyBytes: MAX_BODY_BYTES, metrics: true }
-    const app = compose(world.deployment, platform, BOTH_FLOWS)
+    const app = compose(world.deployment, platform, ALL_FLOWS)
     const object: Json = pod(image)
     if (seal !== '') object.metadata.annotations = { 'countersign.dev/seal': seal }
     await app.request(`/v1/prod/${token}/ivpol/validate?timeout=${timeout}`, {

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { readDeployment } from '#functions/cli/deployment.ts'
 import { compose } from '#functions/compose.ts'
-import { BOTH_FLOWS } from '#functions/flows.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import * as der from '#functions/local/der.ts'
 import { createDevCertificates, type DevCertificates } from '#functions/local/tls.ts'
@@ -82,7 +82,7 @@ async function deploy(faults: Faults = {}): Promise<string> {
       hash: nodeHash,
       maxBodyBytes: 7_000_000,
     },
-    BOTH_FLOWS,
+    ALL_FLOWS,
   )
   const { key, cert } = faults.certificates ?? own
   const server: Server = createServer({ key, cert }, async (request, response) => {

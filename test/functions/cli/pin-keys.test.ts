@@ -3,7 +3,7 @@ import { pinKeys } from '#functions/cli/pin-keys.ts'
 import { compose } from '#functions/compose.ts'
 import type { Deployment } from '#functions/deployment.ts'
 import { formatDeployment, parseDeployment } from '#functions/deployment.ts'
-import { BOTH_FLOWS } from '#functions/flows.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { createAwsKms } from '#functions/kms.ts'
 import { type KmsEmulator, startKms } from '#functions/local/kms.ts'
@@ -41,7 +41,7 @@ describe('build --pin-keys', () => {
 
   const validate = async (deployment: Deployment, image: string) => {
     const platform = { env: ENV, log: () => undefined, hash: nodeHash, kms: withoutKeys(kms) }
-    const app = compose(deployment, { ...platform, maxBodyBytes: MAX_BODY_BYTES }, BOTH_FLOWS)
+    const app = compose(deployment, { ...platform, maxBodyBytes: MAX_BODY_BYTES }, ALL_FLOWS)
     const answer = await app.request(`/v1/prod/${TOKEN}/ivpol/validate`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
