@@ -13,6 +13,7 @@ import type {
   WebhookRule,
 } from './types.ts'
 import { STATIC_SUFFIX } from './validate.ts'
+import { meetGroups } from './versions.ts'
 
 /** A ValidatingAdmissionPolicy. */
 export interface CompanionPolicy {
@@ -115,20 +116,20 @@ function hasUpdate({ operations }: WebhookRule): boolean {
   return operations.includes('UPDATE') || operations.includes('*')
 }
 
-/** Subresources are answered without annotations. */
+/** Resources without what is below them: subresources are answered without annotations. `pods/*` is Pods, too. */
 function ownResources({ resources }: WebhookRule): string[] {
-  return resources.filter((resource) => !resource.includes('/') || resource === '*/*')
+  const own = resources.flatMap((entry) => {
+    const [resource = '', subresource] = entry.split('/')
+    return subresource === undefined || subresource === '*' ? [resource] : []
+  })
+  return [...new Set(own)]
 }
 
 /** True when an update of the resource may reach the other rule; versions are converted to each other. */
 function mayCover(other: WebhookRule, { apiGroups }: WebhookRule, resource: string): boolean {
-  const isGroup =
-    other.apiGroups.includes('*') ||
-    apiGroups.includes('*') ||
-    apiGroups.some((group) => other.apiGroups.includes(group))
-  const isAny = (each: string) => each === '*' || each === '*/*'
   return (
-    isGroup && other.resources.some((each) => each === resource || isAny(each) || isAny(resource))
+    meetGroups(other.apiGroups, apiGroups) &&
+    ownResources(other).some((each) => each === resource || each === '*' || resource === '*')
   )
 }
 
@@ -146,11 +147,14 @@ const NOT_BY_CONTROLLERS: WebhookCondition = {
     "!request.userInfo.?groups.orValue([]).exists(group, group in ['system:nodes', 'system:serviceaccounts:kube-system'])",
 }
 
-/** `kubectl rollout undo` gives a Deployment the annotations of the ReplicaSet it goes back to, together with its template. */
+/**
+ * `kubectl rollout undo` gives a Deployment the annotations of the ReplicaSet it goes back to, together with its template. What other groups
+ * call a Deployment may have none.
+ */
 const NO_ROLLBACK: WebhookCondition = {
   name: 'no-rollback',
   expression:
-    "request.kind.kind != 'Deployment' || object.spec.template == oldObject.spec.template",
+    "request.kind.group != 'apps' || request.kind.kind != 'Deployment' || object.spec.template == oldObject.spec.template",
 }
 
 function writing(

@@ -59,13 +59,15 @@ function hasAll(list: readonly string[], items: readonly string[]): boolean {
 function mayMeet(rule: ResourceRule, other: ResourceRule): boolean {
   return (
     meet(rule.operations, other.operations) &&
-    (meet(rule.apiGroups, other.apiGroups) ||
-      meet(
-        rule.apiGroups,
-        other.apiGroups.flatMap((group) => COHABITING.get(group) ?? []),
-      )) &&
+    meetGroups(rule.apiGroups, other.apiGroups) &&
     rule.resources.some((entry) => other.resources.some((each) => meetResources(entry, each)))
   )
+}
+
+/** True when both groups may have one resource. */
+export function meetGroups(groups: readonly string[], others: readonly string[]): boolean {
+  const cohabiting = others.flatMap((group) => COHABITING.get(group) ?? [])
+  return meet(groups, others) || meet(groups, cohabiting)
 }
 
 function meet(list: readonly string[], items: readonly string[]): boolean {

@@ -18,6 +18,7 @@ const OPTIONS: WebhookOptions = {
     ],
   },
 }
+const NO_CONTROLLERS = { podControllers: { controllers: [] } }
 const IGNORE = { failurePolicy: 'Ignore' }
 const about = (operations: string[], more: object = {}) => ({
   matchConstraints: { resourceRules: [{ ...POD_RULE, operations, ...more }] },
@@ -48,12 +49,13 @@ interface Request {
   username?: string
   groups?: string[]
   kind?: string
+  group?: string
 }
 
 /** Whether the API server would find the object right: conditions first, then validations. */
 async function allows(
   { spec }: CompanionPolicy,
-  { object, oldObject, username, groups, kind }: Request,
+  { object, oldObject, username, groups, kind, group }: Request,
 ): Promise<boolean | 'skipped'> {
   const regex = await loadRegex()
   const run = (source: string): unknown => {
@@ -69,7 +71,7 @@ async function allows(
       object: object ?? null,
       oldObject: oldObject ?? null,
       request: {
-        kind: { group: '', version: 'v1', kind: kind ?? 'Pod' },
+        kind: { group: group ?? '', version: 'v1', kind: kind ?? 'Pod' },
         userInfo: { username: username ?? 'jane', ...(groups && { groups }) },
       },
     })
@@ -155,6 +157,17 @@ describe('a policy that keeps users from writing our annotations', () => {
   })
 
   test.each([
+    { name: 'a Deployment of another group', kind: 'Deployment', spec: {}, allowed: true },
+    { name: 'something without a spec', kind: 'Widget', spec: undefined, allowed: true },
+  ])('$name has no template, and may be updated', async ({ kind, spec, allowed }) => {
+    const everything = about(['CREATE'], { apiGroups: ['*'], resources: ['*'] })
+    const policy = await policyNamed([{ spec: everything }], 'annotations.countersign.dev')
+    const object = { ...pod(BOTH), ...(spec && { spec }) }
+    const request = { kind, group: 'example.com', object, oldObject: object }
+    expect(await allows(policy, request)).toBe(allowed)
+  })
+
+  test.each([
     {
       name: 'a rollback gives a Deployment the annotations of a ReplicaSet',
       image: 'b',
@@ -173,6 +186,7 @@ describe('a policy that keeps users from writing our annotations', () => {
     })
     const request = {
       kind: 'Deployment',
+      group: 'apps',
       object: deployment(image, BOTH),
       oldObject: deployment('a'),
     }
@@ -221,6 +235,27 @@ describe('a policy that keeps users from writing our annotations', () => {
   })
 
   test.each([
+    { name: 'Pods with all that is below them', resources: ['pods/*'], about: ['pods'] },
+    { name: 'all there is', resources: ['*/*'], about: ['*'] },
+    { name: 'all but what is below', resources: ['*', '*/scale'], about: ['*'] },
+  ])(
+    '$name is looked at without subresources, which are answered without annotations',
+    async (row) => {
+      for (const [start, spec] of [
+        ['annotations.countersign.dev', {}],
+        ['failed-open.', IGNORE],
+      ] as const) {
+        const policy = await policyNamed(
+          [{ spec: { ...about(['CREATE'], { resources: row.resources }), ...spec } }],
+          start,
+        )
+        const { resourceRules } = policy.spec.matchConstraints
+        expect(resourceRules.map(({ resources }) => resources)).toEqual([row.about])
+      }
+    },
+  )
+
+  test.each([
     { name: 'the same webhook', documents: [{ spec: about(['CREATE', 'UPDATE']) }] },
     { name: 'every operation', documents: [{ spec: about(['*']) }] },
     {
@@ -228,6 +263,30 @@ describe('a policy that keeps users from writing our annotations', () => {
       documents: [
         { name: 'a', spec: about(['CREATE'], { resources: ['pods', 'pods/exec'] }) },
         { name: 'b', spec: about(['UPDATE'], { apiGroups: ['*'], resources: ['*'] }) },
+      ],
+    },
+    {
+      name: 'another policy about all that is below, which is Pods as well',
+      documents: [
+        { name: 'a', spec: about(['CREATE']) },
+        { name: 'b', spec: about(['UPDATE'], { apiGroups: ['*'], resources: ['*/*'] }) },
+      ],
+    },
+    {
+      name: 'another policy about Pods and what is below them',
+      documents: [
+        { name: 'a', spec: { ...about(['CREATE']), autogen: NO_CONTROLLERS } },
+        { name: 'b', spec: about(['UPDATE'], { resources: ['pods/*'] }) },
+      ],
+    },
+    {
+      name: 'another policy about the same events in their other group',
+      documents: [
+        { name: 'a', spec: about(['CREATE'], { resources: ['events'] }) },
+        {
+          name: 'b',
+          spec: about(['UPDATE'], { apiGroups: ['events.k8s.io'], resources: ['events'] }),
+        },
       ],
     },
   ])(

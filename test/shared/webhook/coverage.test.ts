@@ -6,6 +6,7 @@ import { matchesConstraints } from '#shared/policy/match.ts'
 import { loadRuntime, type PreparedPolicy, preparePolicy } from '#shared/policy/prepare.ts'
 import { subjectOf } from '#shared/policy/subject.ts'
 import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
+import { companionPolicies } from '#shared/webhook/companion.ts'
 import { generateWebhooks } from '#shared/webhook/generate.ts'
 import type { Webhook, WebhookOptions, WebhookPhase } from '#shared/webhook/types.ts'
 import {
@@ -340,6 +341,40 @@ describe('the webhooks of any set of policies', () => {
         checkAll,
       ),
       { numRuns: 60 },
+    )
+  }, 600_000)
+
+  test('the companion never refuses what the mutate phase itself wrote', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        documents,
+        options,
+        fc.array(asked, { minLength: 20, maxLength: 20 }),
+        async (texts, how, requests) => {
+          const { mutating } = await generateWebhooks(await loaded(texts as PolicyText[]), how)
+          const { objects, faults } = await companionPolicies(mutating, how)
+          expect(faults).toEqual([])
+          const refusing = objects.flatMap((object) =>
+            object.kind === 'ValidatingAdmissionPolicy' && object.spec.failurePolicy === 'Fail'
+              ? [object.spec.matchConstraints]
+              : [],
+          )
+          for (const one of requests) {
+            const isAbout = refusing.some(
+              ({ resourceRules, matchPolicy, namespaceSelector }) =>
+                selectsNamespace(namespaceSelector, one) &&
+                formFor(resourceRules, matchPolicy, one) !== undefined,
+            )
+            if (!isAbout) continue
+            expect(one).toMatchObject({ operation: 'UPDATE', subResource: '' })
+            const calls = await Promise.all(
+              mutating.webhooks.map((webhook) => callOf(webhook, one)),
+            )
+            expect(calls.every((call) => call === 'not called')).toBe(true)
+          }
+        },
+      ),
+      { numRuns: 80 },
     )
   }, 600_000)
 
