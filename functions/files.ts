@@ -9,6 +9,7 @@ import { withAuthorities } from './cluster/authorities.ts'
 import { type Config, parseConfig } from './config.ts'
 import { knownRegistries } from './credentials/sources.ts'
 import { fileReason } from './file-reason.ts'
+import { withBundleKey } from './policy-bundle/key-file.ts'
 import { loadTrust, type TrustStore } from './trust/store.ts'
 
 /** Where commands look for the config when `--config` is not given. */
@@ -55,7 +56,8 @@ export async function readTextIfThere(file: string): Promise<string | undefined>
   } catch (thrown) {
     const { code } = thrown as { code?: string }
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new AdmissionError('CONFIG_INVALID', `cannot read ${file}: ${code}`, { cause: thrown })
+    const message = `cannot read ${file}: ${fileReason(thrown)}`
+    throw new AdmissionError('CONFIG_INVALID', message, { cause: thrown })
   }
 }
 
@@ -121,7 +123,7 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
   const folder = path.dirname(file)
   try {
     const read = async (name: string) => (await readText(name, 'CONFIG_INVALID')).text
-    const config = await withAuthorities(checked, folder, read)
+    const config = await withBundleKey(await withAuthorities(checked, folder, read), folder, read)
     const trust = await loadTrust(config.trust ?? [], folder, now)
     const { region, endpoints, vault } = config.kms
     const policyOptions: LoadOptions = {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { AdmissionError } from '#shared/errors.ts'
 import { fileReason } from './file-reason.ts'
@@ -26,10 +26,12 @@ const FILE_MODE = 0o644
  */
 export async function writeWhole(files: readonly NewContent[]): Promise<void> {
   const scratch: Scratch[] = []
+  const made: string[] = []
   let at = ''
   try {
     for (const { file, content, mode } of files) {
       at = file
+      made.push(...(await missingFolders(path.dirname(file))))
       await mkdir(path.dirname(file), { recursive: true })
       const to = await realpath(file).catch(() => file)
       const there = await stat(to).catch(() => undefined)
@@ -43,10 +45,36 @@ export async function writeWhole(files: readonly NewContent[]): Promise<void> {
       await rename(from, to)
     }
   } catch (thrown) {
-    await Promise.all(scratch.map(({ from }) => rm(from, { force: true }).catch(() => undefined)))
+    await removeAll([...scratch.map(({ from }) => from), ...made])
     throw new AdmissionError('CONFIG_INVALID', `cannot write ${at}: ${fileReason(thrown)}`, {
       cause: thrown,
     })
+  }
+}
+
+/** The uppermost folder that has to be made for this one to be there, in a list; an empty one when it is. */
+export async function missingFolders(folder: string): Promise<string[]> {
+  let missing: string[] = []
+  for (let at = path.resolve(folder); !(await isThere(at)); at = path.dirname(at)) missing = [at]
+  return missing
+}
+
+/** Removes files, and folders with all in them, as far as that goes: it is for what a failed command has begun. */
+export async function removeAll(paths: readonly string[]): Promise<void> {
+  await Promise.all(
+    // What failed is told already.
+    paths.map((each) => rm(each, { recursive: true, force: true }).catch(() => undefined)),
+  )
+}
+
+/** True for whatever has this name, a link that leads nowhere included. */
+export async function isThere(file: string): Promise<boolean> {
+  try {
+    await lstat(file)
+    return true
+  } catch {
+    // Whatever else is wrong with it, writing says so.
+    return false
   }
 }
 

@@ -1,10 +1,12 @@
-import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
 import { ENDPOINT_URL } from '#functions/config-schema/endpoint.ts'
 import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
+import { fileReason } from '#functions/file-reason.ts'
 import { toPem } from '#functions/local/pem.ts'
+import { isThere, missingFolders, removeAll } from '#functions/write.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import {
   CONFIG_FILE,
@@ -139,31 +141,19 @@ async function writeNew(folder: string, files: readonly NewFile[]): Promise<void
     const faults = there.map((name) => ({ path: path.join(folder, name), message: 'is there' }))
     throw new AdmissionError('CONFIG_INVALID', message, { faults })
   }
-  const written: string[] = []
+  const begun: string[] = []
   try {
     for (const { name, text: content, mode = 0o644 } of files) {
       const file = path.join(folder, name)
+      begun.push(...(await missingFolders(path.dirname(file))))
       await mkdir(path.dirname(file), { recursive: true })
       await writeFile(file, content, { mode, flag: 'wx' })
-      written.push(file)
+      begun.push(file)
     }
   } catch (thrown) {
-    await Promise.all(written.map((file) => rm(file, { force: true })))
-    const { code = 'unknown' } = thrown as { code?: string }
-    throw new AdmissionError('CONFIG_INVALID', `cannot write to ${folder}: ${code}`, {
-      cause: thrown,
-    })
-  }
-}
-
-/** Links count, wherever they lead. */
-async function isThere(file: string): Promise<boolean> {
-  try {
-    await lstat(file)
-    return true
-  } catch {
-    // Whatever else is wrong with it, writing says so.
-    return false
+    await removeAll(begun)
+    const message = `cannot write to ${folder}: ${fileReason(thrown)}`
+    throw new AdmissionError('CONFIG_INVALID', message, { cause: thrown })
   }
 }
 

@@ -10,12 +10,12 @@ import {
   readIfThere,
   readState,
   stateOf,
-  writeWhole,
 } from '#functions/trust/metadata.ts'
 import { checkMirror, mirrorOf, PUBLIC_GOOD } from '#functions/trust/mirror.ts'
 import { type Refreshed, refresh } from '#functions/trust/refresh.ts'
 import { publicGoodSeed } from '#functions/trust/seed.ts'
 import { concerns } from '#functions/trust/store.ts'
+import { writeWhole } from '#functions/write.ts'
 import { equal } from '#shared/bytes.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import { loadTrustedRoot } from '#shared/signature/sigstore/trusted-root.ts'
@@ -164,9 +164,11 @@ async function offline(target: Target, options: TrustOptions, now: number): Prom
   const report = await onDisk(target, now)
   if (report.status !== 'missing' || options.check || mirror !== PUBLIC_GOOD) return report
   const { root, trustedRoot } = publicGoodSeed()
-  await writeWhole(file, trustedRoot)
-  // All that tells later how old it is.
-  await writeWhole(path.join(metadataFolder(file), 'root.json'), root)
+  await writeWhole([
+    { file, content: trustedRoot },
+    // All that tells later how old it is.
+    { file: path.join(metadataFolder(file), 'root.json'), content: root },
+  ])
   const state = stateOf(root, 'root')
   const metadata: RepositoryState = state === undefined ? {} : { root: state }
   const changes = changesOf([], materialsOf(trustedRoot))

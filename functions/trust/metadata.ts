@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { AdmissionError } from '#shared/errors.ts'
 import { decodeJson } from '#shared/json.ts'
 import { TRUST_STALE_DAYS } from '#shared/limits.ts'
 import { dig } from '#shared/signature/content.ts'
+import { fileReason } from '../file-reason.ts'
 import { dayOf } from './material.ts'
 
 /** TUF's top-level roles, in the order a client reads them. */
@@ -67,30 +67,10 @@ export async function readIfThere(file: string): Promise<Uint8Array | undefined>
     return await readFile(file)
   } catch (thrown) {
     if (codeOf(thrown) === 'ENOENT') return undefined
-    throw failed('read', file, thrown)
-  }
-}
-
-/**
- * Writes a file in one step, with its folder: whoever reads it meanwhile sees the old one or the new one. Throws `CONFIG_INVALID` when it
- * cannot be written.
- */
-export async function writeWhole(file: string, bytes: Uint8Array): Promise<void> {
-  const scratch = `${file}.${randomUUID()}.tmp`
-  try {
-    await mkdir(path.dirname(file), { recursive: true })
-    const mode = (await stat(file).catch(() => undefined))?.mode ?? 0o644
-    await writeFile(scratch, bytes, { mode })
-    await rename(scratch, file)
-  } catch (thrown) {
-    await rm(scratch, { force: true }).catch(() => undefined)
-    throw failed('write', file, thrown)
+    throw new AdmissionError('CONFIG_INVALID', `cannot read ${file}: ${fileReason(thrown)}`, {
+      cause: thrown,
+    })
   }
 }
 
 const codeOf = (thrown: unknown) => (thrown as { code?: string }).code
-
-const failed = (doing: 'read' | 'write', file: string, cause: unknown) =>
-  new AdmissionError('CONFIG_INVALID', `cannot ${doing} ${file}: ${codeOf(cause) ?? cause}`, {
-    cause,
-  })

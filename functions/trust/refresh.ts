@@ -3,15 +3,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Updater } from 'tuf-js'
 import { AdmissionError } from '#shared/errors.ts'
+import { writeWhole } from '../write.ts'
 import { createFetcher, type MirrorFetcher } from './fetcher.ts'
-import {
-  metadataFolder,
-  type RepositoryState,
-  ROLES,
-  readIfThere,
-  readState,
-  writeWhole,
-} from './metadata.ts'
+import { metadataFolder, type RepositoryState, ROLES, readIfThere, readState } from './metadata.ts'
 import { TRUSTED_ROOT } from './seed.ts'
 
 /** What to refresh, and from where. */
@@ -84,11 +78,13 @@ async function refreshIn(scratch: string, request: RefreshRequest): Promise<Refr
     trustedRoot,
     state,
     async keep() {
-      await writeWhole(file, trustedRoot)
-      for (const [index, role] of ROLES.entries()) {
-        const bytes = metadata[index]
-        if (bytes !== undefined) await writeWhole(path.join(kept, `${role}.json`), bytes)
-      }
+      await writeWhole([
+        { file, content: trustedRoot },
+        ...metadata.map((content, index) => ({
+          file: path.join(kept, `${ROLES[index]}.json`),
+          content,
+        })),
+      ])
     },
   }
 }

@@ -1,39 +1,21 @@
-import { randomUUID } from 'node:crypto'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { readTextIfThere } from '#functions/files.ts'
-import { AdmissionError } from '#shared/errors.ts'
+import { writeWhole } from '#functions/write.ts'
 import { FILE_NAMES, type OutputFile, yamlOf } from './files.ts'
 
 /** Secrets are for their owner alone. */
 const SECRET_MODE = 0o600
 const FILE_MODE = 0o644
 
-/**
- * Writes every file below the folder, each in one step, and none before all of them could be written down beside their places. Throws
- * `CONFIG_INVALID` where the folder cannot be written.
- */
+/** Writes every file below the folder, or none. Throws `CONFIG_INVALID` with the one that cannot be written. */
 export async function writeFiles(folder: string, files: readonly OutputFile[]): Promise<void> {
-  const scratch: { from: string; to: string }[] = []
-  try {
-    for (const file of files) {
-      const to = path.join(folder, file.name)
-      const from = `${to}.${randomUUID()}.tmp`
-      await mkdir(path.dirname(to), { recursive: true })
-      scratch.push({ from, to })
-      await writeFile(from, yamlOf(file), {
-        mode: file.isSecret ? SECRET_MODE : FILE_MODE,
-        flag: 'wx',
-      })
-    }
-    for (const { from, to } of scratch) await rename(from, to)
-  } catch (thrown) {
-    await Promise.all(scratch.map(({ from }) => rm(from, { force: true })))
-    const { code = 'unknown' } = thrown as { code?: string }
-    throw new AdmissionError('CONFIG_INVALID', `cannot write to ${folder}: ${code}`, {
-      cause: thrown,
-    })
-  }
+  await writeWhole(
+    files.map((file) => ({
+      file: path.join(folder, file.name),
+      content: yamlOf(file),
+      mode: file.isSecret ? SECRET_MODE : FILE_MODE,
+    })),
+  )
 }
 
 /** Names of the files that are missing below the folder or hold something else. */

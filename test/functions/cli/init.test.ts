@@ -157,6 +157,20 @@ describe('init', () => {
   test('a folder that cannot be made is bad input', async () => {
     await writeFile(path.join(folder, 'file'), '')
     const { code, err } = await countersign(['init', path.join(folder, 'file/below')])
-    expect([code, err]).toEqual([2, expect.stringMatching(/^countersign init: cannot write to /)])
+    const where = path.join(folder, 'file/below')
+    expect([code, err]).toEqual([
+      2,
+      `countersign init: cannot write to ${where}: a part of it is a file\n`,
+    ])
+  })
+
+  test('what cannot be finished leaves no file and no folder', async () => {
+    await writeFile(path.join(folder, 'policies'), '')
+    expect((await init('--key')).code).toBe(2)
+    expect(await names()).toEqual(['policies'])
+    await rm(path.join(folder, 'policies'))
+    const deep = path.join(folder, 'new', 'x'.repeat(300))
+    expect((await countersign(['init', deep])).code).toBe(2)
+    expect(await names()).toEqual([])
   })
 })

@@ -531,7 +531,7 @@ describe('trust exits 2 for bad input', () => {
     const file = at('root.json/trusted_root.tuf/timestamp.json')
     expect({ code, err }).toEqual({
       code: 2,
-      err: `countersign trust: cannot read ${file}: ENOTDIR\n`,
+      err: `countersign trust: cannot read ${file}: a part of it is a file\n`,
     })
   })
 

@@ -560,8 +560,33 @@ describe('countersign webhooks', () => {
       await writeFile(out, 'a file')
       const { code, err } = await webhooks(['--cluster', 'edge', '--out', out], withToken)
       expect(code).toBe(2)
-      expect(err).toMatch(/cannot write to /)
+      expect(err).toMatch(/^countersign webhooks: cannot write \S+: there is a file of this name$/m)
       expect(await readFile(out, 'utf8')).toBe('a file')
+    })
+
+    test('a folder in the place of one file, which leaves all the others as they are', async () => {
+      await mkdir(path.join(out, 'validating-webhooks.yaml'), { recursive: true })
+      await writeFile(path.join(out, 'mutating-webhooks.yaml'), 'mine')
+      const flavour = ['--flavour', 'kustomize', '--out', out]
+      const { code, err } = await webhooks(['--cluster', 'prod-eu', ...flavour], withToken)
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: `countersign webhooks: cannot write ${path.join(out, 'validating-webhooks.yaml')}: is a folder\n`,
+      })
+      expect((await readdir(out)).sort()).toEqual([
+        'mutating-webhooks.yaml',
+        'validating-webhooks.yaml',
+      ])
+      expect(await readFile(path.join(out, 'mutating-webhooks.yaml'), 'utf8')).toBe('mine')
+    })
+
+    test('a folder in the place of one file with --check, in words', async () => {
+      await mkdir(path.join(out, 'mutating-webhooks.yaml'), { recursive: true })
+      const flavour = ['--flavour', 'kustomize', '--out', out, '--check']
+      expect(await webhooks(['--cluster', 'prod-eu', ...flavour], withToken)).toMatchObject({
+        code: 2,
+        err: `countersign webhooks: cannot read ${path.join(out, 'mutating-webhooks.yaml')}: is a folder\n`,
+      })
     })
   })
 })
