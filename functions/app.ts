@@ -94,12 +94,20 @@ export function createApp(options: AppOptions): App {
     )
   }
   app.notFound(notFound)
-  app.onError((thrown, c) => {
-    const { code, message } = toAdmissionError(thrown, 'answering')
-    options.log({ level: 'error', event: 'fault', error: { code, message } })
-    return c.text('internal error\n', 500)
-  })
+  app.onError(loggedFault(options.log))
   return app
+}
+
+/** Answers a fault of our own with 500, and says in the log what it is. */
+export function loggedFault(log: LogPort): (thrown: unknown) => Response {
+  return (thrown) => {
+    const { code, message } = toAdmissionError(thrown, 'answering')
+    log({ level: 'error', event: 'fault', error: { code, message } })
+    return new Response('internal error\n', {
+      status: 500,
+      headers: { 'content-type': 'text/plain; charset=UTF-8' },
+    })
+  }
 }
 
 function notFound(): Response {

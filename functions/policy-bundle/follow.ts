@@ -1,5 +1,5 @@
 import { Hono } from 'hono/tiny'
-import type { App } from '#functions/app.ts'
+import { type App, loggedFault } from '#functions/app.ts'
 import type { Assemble, Flows } from '#functions/compose.ts'
 import type { Deployment } from '#functions/deployment.ts'
 import type { Platform } from '#functions/ports.ts'
@@ -26,5 +26,6 @@ export function followBundles(options: FollowOptions): App {
     keeper ??= createKeeper(options)
     return keeper.answer(c.req.raw, c.env)
   })
+  front.onError(loggedFault(options.platform.log))
   return front
 }

@@ -1,11 +1,205 @@
 import type { App, Transport } from '#functions/app.ts'
+import type { Flows } from '#functions/compose.ts'
+import { parseDuration, timeLeftMs } from '#functions/deadline.ts'
+import { AdmissionError } from '#shared/errors.ts'
+import {
+  DEFAULT_TIMEOUT_SECONDS,
+  POLICY_BUNDLE_RETRY_MS,
+  POLICY_BUNDLE_TIMEOUT_MS,
+  POLICY_BUNDLE_WAIT_MS,
+} from '#shared/limits.ts'
+import { wait, withTimeout } from '#shared/registry/timeout.ts'
+import { type Accepted, acceptPayload, isNewer } from './accept.ts'
+import type { PolicyBundleConfig } from './config.ts'
+import { openBundle } from './envelope.ts'
+import { asBundleFault } from './faults.ts'
+import { fetchBundle, nameOf } from './fetch.ts'
 import type { FollowOptions } from './follow.ts'
+import { type BundleKey, bundleKey } from './key.ts'
+import { bundleRecord, type Outcome, outcomeOf } from './report.ts'
 
+/** Answers requests by the policies that count when they come. */
 export interface Keeper {
-  answer(request: Request, env: Transport): Response | Promise<Response>
+  answer(request: Request, transport: Transport | undefined): Promise<Response>
 }
 
-export function createKeeper({ deployment, flows, assemble }: FollowOptions): Keeper {
-  const app: App = assemble(deployment, flows)
-  return { answer: (request, env) => app.fetch(request, env) }
+/** A Keeper for a config that has a `policyBundle`. Throws TypeError for one that has none. */
+export function createKeeper(options: FollowOptions): Keeper {
+  const { policyBundle } = options.deployment.config
+  if (policyBundle === undefined) throw new TypeError('the config has no policyBundle')
+  return new PolicyKeeper(options, policyBundle)
+}
+
+/** The bundle in use, and the app that was made of it. */
+interface InUse {
+  accepted: Accepted
+  app: App
+  etag: string | undefined
+}
+
+/**
+ * Holds settled values only: which app counts, and when to look again. Whoever looks does so in the course of a request of its own, and no
+ * request waits for what another one has begun: on Workers it could not, and elsewhere the other one may end without a word.
+ */
+class PolicyKeeper implements Keeper {
+  readonly #options: FollowOptions
+  readonly #settings: PolicyBundleConfig
+  readonly #key: BundleKey
+  readonly #embedded: App
+  readonly #nothing: App
+  readonly #now: () => number
+  #inUse: InUse | undefined
+  /** When what counts was confirmed last, or when this isolate began. */
+  #confirmedAt: number
+  /** When a look ended, and how long there is none after it; undefined before the first one. */
+  #looked: { at: number; restMs: number } | undefined
+  /** Until when a look under way keeps others from starting. */
+  #busyUntil = 0
+
+  constructor(options: FollowOptions, settings: PolicyBundleConfig) {
+    const { deployment, platform, flows, assemble } = options
+    this.#options = options
+    this.#settings = settings
+    this.#key = bundleKey(settings, deployment.config, platform)
+    this.#embedded = assemble(deployment, flows)
+    this.#nothing = assemble(deployment, refusing(flows))
+    this.#now = platform.now ?? Date.now
+    this.#confirmedAt = this.#now()
+  }
+
+  async answer(request: Request, transport: Transport | undefined): Promise<Response> {
+    // Probes are about the function.
+    if (request.method !== 'POST') return this.#app().fetch(request, transport)
+    const started = this.#now()
+    const mustWait = this.#lacksPolicies(started)
+    const look = this.#isDue(started) ? this.#look(started) : undefined
+    if (look !== undefined && mustWait) await atMost(look, waitMs(request, transport))
+    const waitedMs = this.#now() - started
+    const response = await this.#app().fetch(request, { ...transport, waitedMs })
+    if (look !== undefined) {
+      const elapsed = this.#now() - started
+      transport?.afterAnswer?.(look, timeLeftMs({ timeout: timeoutOf(request), waitedMs: elapsed }))
+    }
+    return response
+  }
+
+  /** What answers a request that comes now, to its end. */
+  #app(): App {
+    const isStrict = this.#settings.onUnavailable === 'deny'
+    if (this.#inUse === undefined) return isStrict ? this.#nothing : this.#embedded
+    return isStrict && this.#isExpired(this.#now()) ? this.#nothing : this.#inUse.app
+  }
+
+  #isExpired(now: number): boolean {
+    const { expiresAt = Number.POSITIVE_INFINITY } = this.#inUse?.accepted.payload ?? {}
+    return now >= expiresAt
+  }
+
+  /** True when a request would be answered without policies, or by those of the build before anybody has looked for others. */
+  #lacksPolicies(now: number): boolean {
+    if (this.#settings.onUnavailable === 'embedded') return this.#looked === undefined
+    return this.#inUse === undefined || this.#isExpired(now)
+  }
+
+  #isDue(now: number): boolean {
+    if (this.#looked === undefined) return true
+    const { at, restMs } = this.#looked
+    // A clock that was set back must not keep it from looking.
+    return now >= this.#busyUntil && Math.abs(now - at) >= restMs
+  }
+
+  /** Looks for a bundle, and goes on with it when it counts. Never rejects. */
+  async #look(started: number): Promise<void> {
+    this.#busyUntil = started + POLICY_BUNDLE_TIMEOUT_MS
+    const outcome = await this.#outcome()
+    const isFine = outcome.kind === 'swapped' || outcome.kind === 'current'
+    const now = this.#now()
+    if (isFine) this.#confirmedAt = now
+    const restMs = this.#settings.refreshSeconds * 1000
+    this.#looked = { at: now, restMs: isFine ? restMs : Math.min(restMs, POLICY_BUNDLE_RETRY_MS) }
+    this.#busyUntil = 0
+    this.#report(outcome, now)
+  }
+
+  async #outcome(): Promise<Outcome> {
+    const where = nameOf(this.#settings.source)
+    try {
+      const found = await withTimeout(
+        new AbortController().signal,
+        POLICY_BUNDLE_TIMEOUT_MS,
+        where,
+        (signal) => this.#find(signal),
+      )
+      const isSwapped = found !== undefined && this.#swap(found)
+      return { kind: isSwapped ? 'swapped' : 'current', accepted: this.#inUse?.accepted }
+    } catch (thrown) {
+      return outcomeOf(asBundleFault(thrown, where), this.#inUse?.accepted)
+    }
+  }
+
+  /** A bundle that counts and is not in use yet, with the app made of it. */
+  async #find(signal: AbortSignal): Promise<InUse | undefined> {
+    const { deployment, platform, flows, assemble } = this.#options
+    const { config } = deployment
+    const known = this.#inUse
+    const fetched = await fetchBundle(this.#settings, known?.etag, { config, platform, signal })
+    if (fetched.status === 'unchanged') return undefined
+    const payload = await openBundle(fetched.file, this.#key, signal)
+    const accepted = await acceptPayload(payload, config, known?.accepted, this.#now())
+    if (accepted === undefined) {
+      // Stored once more, as it is.
+      if (known !== undefined) known.etag = fetched.etag
+      return undefined
+    }
+    signal.throwIfAborted()
+    return { accepted, app: assemble(accepted.deployment, flows), etag: fetched.etag }
+  }
+
+  /** Another look may have ended in between: what counts is looked at once more, and nothing waits from there to the swap. */
+  #swap(found: InUse): boolean {
+    if (!isNewer(found.accepted, this.#inUse?.accepted)) return false
+    this.#inUse = found
+    return true
+  }
+
+  #report(outcome: Outcome, now: number): void {
+    const { platform, flows, deployment } = this.#options
+    const metrics = platform.metrics === true && deployment.config.metrics !== false
+    // That nothing has changed is no news; its age is.
+    if (outcome.kind === 'current' && !metrics) return
+    const phase = Object.keys(flows).join('+')
+    const ageMs = now - this.#confirmedAt
+    platform.log(bundleRecord(outcome, { phase, ageMs, now, metrics }))
+  }
+}
+
+/** Flows that find nothing out: what is asked of them is denied, as far as their phase denies. */
+function refusing(flows: Flows): Flows {
+  const refuse = () => async () => {
+    throw new AdmissionError(
+      'POLICY_BUNDLE_UNAVAILABLE',
+      'the policies are not available; the log of the function says why',
+    )
+  }
+  // One for every flow there is.
+  return Object.fromEntries(Object.keys(flows).map((name) => [name, refuse])) as Flows
+}
+
+/** How long a request waits for policies: a part of its own time, so that enough is left for its answer. */
+function waitMs(request: Request, transport: Transport | undefined): number {
+  const asked = parseDuration(timeoutOf(request) ?? '') ?? DEFAULT_TIMEOUT_SECONDS * 1000
+  const remaining = transport?.remainingMs?.() ?? asked
+  return Math.max(0, Math.min(POLICY_BUNDLE_WAIT_MS, Math.min(asked, remaining) / 3))
+}
+
+function timeoutOf(request: Request): string | undefined {
+  return new URL(request.url).searchParams.get('timeout') ?? undefined
+}
+
+/** Resolves with the work, or when the time is up. */
+async function atMost(work: Promise<void>, ms: number): Promise<void> {
+  const over = new AbortController()
+  const late = wait(ms, over.signal).catch(() => undefined)
+  await Promise.race([work, late])
+  over.abort()
 }

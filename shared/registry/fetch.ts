@@ -221,7 +221,7 @@ function lost(message: string): AdmissionError {
 }
 
 /** ` (ECONNREFUSED)`: the platform's code for what went wrong, which tells DNS from TLS from a port nobody listens on; or nothing. */
-function networkCodeOf(thrown: unknown): string {
+export function networkCodeOf(thrown: unknown): string {
   // Platforms wrap the error that has the code; a few levels are looked into.
   for (let at = thrown, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
     const code = 'code' in at ? at.code : undefined
