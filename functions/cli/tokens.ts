@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { isAlias, isMap, isNode, isSeq, type Node, visit, type YAMLMap } from 'yaml'
-import type { Config } from '#functions/config.ts'
+import type { ClusterConfig, Config } from '#functions/config.ts'
 import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
 import { endpointsOf } from '#functions/endpoints.ts'
 import { checkConfig, DEFAULT_CONFIG, readYaml, type YamlFile } from '#functions/files.ts'
@@ -71,7 +71,7 @@ async function issue(cli: Cli, options: TokenOptions): Promise<ExitCode> {
     yaml,
     config,
     token,
-    next: 'Deploy, then register the webhooks with these URLs.',
+    next: `Deploy, then apply what ${applied(config, options)} writes.`,
   })
   return 0
 }
@@ -88,7 +88,7 @@ async function rotate(cli: Cli, options: TokenOptions): Promise<ExitCode> {
   }
   const token = newToken()
   const config = await setHashes(yaml, cluster, [...hashes, await hashOf(token)])
-  const next = `Deploy, move the cluster's webhooks to these URLs, then \`countersign tokens revoke --cluster ${options.cluster}\`.`
+  const next = `Deploy, apply what ${applied(config, options)} writes, then \`countersign tokens revoke --cluster ${options.cluster}\`.`
   report(cli, options, { yaml, config, token, next })
   return 0
 }
@@ -121,31 +121,45 @@ async function revoke(cli: Cli, options: TokenOptions): Promise<ExitCode> {
   return 0
 }
 
+/** What writes all that holds a token of the cluster: webhooks of namespaced policies have URLs of their own, and of each policy its name. */
+function applied(config: Config, { cluster: name, config: file }: TokenOptions): string {
+  const asks = imageReviewOf(config, name) ? ' --image-policy' : ''
+  const where = file === DEFAULT_CONFIG ? '' : ` --config ${file}`
+  return `\`countersign webhooks --cluster ${name}${where} --token-file -${asks}\` with this token`
+}
+
+function imageReviewOf({ clusters }: Config, cluster: string): ClusterConfig['imageReview'] {
+  return clusters.find(({ name }) => name === cluster)?.imageReview
+}
+
 function report(
   cli: Cli,
   options: TokenOptions,
   outcome: { yaml: YamlFile; config: Config; token?: string; revoked?: number; next: string },
 ): void {
   const { token, next, yaml, config } = outcome
-  const { mutate, validate } = endpointsOf(config.endpoint)
-  const base = `v1/${options.cluster}/${token}/ivpol`
+  const { mutate, validate, imageReview } = endpointsOf(config.endpoint)
+  const base = `v1/${options.cluster}/${token}`
+  const urls = {
+    mutate: `${mutate}/${base}/ivpol/mutate`,
+    validate: `${validate}/${base}/ivpol/validate`,
+    ...(imageReviewOf(config, options.cluster) && {
+      imageReview: `${imageReview}/${base}/image-review`,
+    }),
+  }
   const data =
     token === undefined
       ? { cluster: options.cluster, revoked: outcome.revoked }
-      : {
-          cluster: options.cluster,
-          token,
-          mutate: `${mutate}/${base}/mutate`,
-          validate: `${validate}/${base}/validate`,
-        }
+      : { cluster: options.cluster, token, ...urls }
   const { bold, dim } = cli.io.colors
   print(cli.io, options.output, { ...data, config: yaml.file }, () =>
     token === undefined
       ? `${yaml.file}: ${outcome.revoked} token(s) of ${options.cluster} revoked.\n${next}\n`
       : [
           `${bold('token')}     ${token}  ${dim('shown once; the file holds its hash')}`,
-          `${bold('mutate')}    ${mutate}/${base}/mutate`,
-          `${bold('validate')}  ${validate}/${base}/validate`,
+          `${bold('mutate')}    ${urls.mutate}`,
+          `${bold('validate')}  ${urls.validate}`,
+          ...(urls.imageReview === undefined ? [] : [`${bold('images')}    ${urls.imageReview}`]),
           `${yaml.file} written. ${next}\n`,
         ].join('\n'),
   )

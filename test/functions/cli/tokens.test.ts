@@ -78,6 +78,45 @@ describe('tokens', () => {
     expect(await text()).not.toContain(token)
   })
 
+  test('the command that writes all of it is named, since URLs of webhooks have names of policies, too', async () => {
+    const made = await tokens('new', '--cluster', 'prod-us')
+    expect(made.out).toContain(
+      `apply what \`countersign webhooks --cluster prod-us --config ${file} --token-file -\` with this token writes.`,
+    )
+    await tokens('revoke', '--cluster', 'busy')
+    const { out } = await tokens('rotate', '--cluster', 'busy')
+    expect(out).toMatch(
+      /apply what `countersign webhooks --cluster busy .*` with this token writes, then `countersign tokens revoke --cluster busy`\.$/m,
+    )
+  })
+
+  test('a cluster with image reviews is told where its API server asks, at the host of that function', async () => {
+    const each =
+      'endpoint: { mutate: https://m.example, validate: https://v.example/, imageReview: https://i.example }'
+    const text = CONFIG.replace(/endpoint: .*/, each).replace(
+      '  - name: busy',
+      '    imageReview: true\n  - name: busy',
+    )
+    await writeFile(file, text)
+    const { out } = await tokens('rotate', '--cluster', 'prod-eu', '--output', 'json')
+    const { token, ...urls } = JSON.parse(out)
+    expect(urls).toEqual({
+      cluster: 'prod-eu',
+      mutate: `https://m.example/v1/prod-eu/${token}/ivpol/mutate`,
+      validate: `https://v.example/v1/prod-eu/${token}/ivpol/validate`,
+      imageReview: `https://i.example/v1/prod-eu/${token}/image-review`,
+      config: file,
+    })
+    await writeFile(file, text)
+    const said = await tokens('rotate', '--cluster', 'prod-eu')
+    expect(said.out).toMatch(
+      /^images {4}https:\/\/i\.example\/v1\/prod-eu\/[a-z2-7]{32}\/image-review$/m,
+    )
+    expect(said.out).toContain('--token-file - --image-policy`')
+    await tokens('revoke', '--cluster', 'busy')
+    expect((await tokens('rotate', '--cluster', 'busy')).out).not.toContain('image')
+  })
+
   test('rotate adds a hash and changes nothing else in the file', async () => {
     const { code, out } = await tokens('rotate', '--cluster', 'prod-eu')
     expect(code).toBe(0)
