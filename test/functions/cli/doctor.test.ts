@@ -67,8 +67,8 @@ interface Faults {
   /** The Date header, milliseconds from now. */
   skewMs?: number
   maxBodyBytes?: number
-  /** Answers in place of the functions. */
-  answer?: (path: string) => number | undefined
+  /** Answers in place of the functions: a status, or a body. */
+  answer?: (path: string) => number | string | undefined
 }
 
 /** The functions of the files as they are now, behind a door with these faults. Gives its URL. */
@@ -96,7 +96,9 @@ async function deploy(faults: Faults = {}): Promise<string> {
     const isTooLarge = body.length > (faults.maxBodyBytes ?? Number.POSITIVE_INFINITY)
     const answer =
       own !== undefined || isTooLarge
-        ? new Response('', { status: own ?? 413 })
+        ? typeof own === 'string'
+          ? new Response(own)
+          : new Response('', { status: own ?? 413 })
         : await app.fetch(
             new Request(url, body.length > 0 ? { ...init, body: new Uint8Array(body) } : init),
             {},
@@ -118,8 +120,8 @@ async function listening(server: Server | ReturnType<typeof createTcpServer>): P
   return `https://localhost:${(server.address() as AddressInfo).port}`
 }
 
-/** The checks of `countersign doctor`, by name. */
-async function doctor(endpoint: string, ...args: string[]) {
+/** The checks of `countersign doctor`, by name; at the endpoint of the config when none is given. */
+async function doctor(endpoint: string | undefined, ...args: string[]) {
   const ran = await countersign([
     'doctor',
     '--cluster',
@@ -130,8 +132,7 @@ async function doctor(endpoint: string, ...args: string[]) {
     path.join(folder, 'token'),
     '--ca-bundle',
     path.join(folder, 'ca.pem'),
-    '--endpoint',
-    endpoint,
+    ...(endpoint === undefined ? [] : ['--endpoint', endpoint]),
     '--calls',
     '2',
     '--output',
@@ -377,6 +378,215 @@ describe('doctor', () => {
     )
     const { code, of } = await doctor(await deploy())
     expect([code, of('mode')?.status]).toEqual([0, 'warn'])
+  })
+
+  describe('an endpoint with a host for each function', () => {
+    /** A config whose functions are behind these doors, and what it finds. */
+    async function doctorAt(doors: { mutate: Faults; validate: Faults }) {
+      const [mutate, validate] = [await deploy(doors.mutate), await deploy(doors.validate)]
+      const each = `endpoint: { mutate: '${mutate}/', validate: '${validate}' }`
+      await writeFile(path.join(folder, 'countersign.yaml'), CONFIG.replace(/endpoint: .*/, each))
+      return { ...(await doctor(undefined)), mutate, validate }
+    }
+    const only = (phase: string): Faults => ({
+      answer: (where) => (where.endsWith('z') || where.includes(`/${phase}`) ? undefined : 404),
+    })
+
+    test('is looked at host by host', async () => {
+      const ran = await doctorAt({ mutate: only('mutate'), validate: only('validate') })
+      expect(ran.checks.map(({ check, status }) => `${check} ${status}`)).toEqual([
+        'url mutate ok',
+        'dns mutate warn',
+        'tls mutate ok',
+        'http mutate ok',
+        'url validate ok',
+        'dns validate warn',
+        'tls validate ok',
+        'http validate ok',
+        'health mutate ok',
+        'auth mutate ok',
+        'health validate ok',
+        'auth validate ok',
+        'mutate ok',
+        'validate ok',
+        'policies ok',
+        'latency ok',
+        'clock ok',
+        'body ok',
+        'egress skip',
+      ])
+      expect(ran.code).toBe(0)
+      expect(ran.of('url mutate')?.found).toBe(`${ran.mutate}/v1/prod/<token>/ivpol/…`)
+      const hosts = [ran.mutate, ran.validate].map((url) => new URL(url).host).join(' and ')
+      expect(ran.of('egress')?.found).toBe(
+        `not seen from here: whether the control plane may call ${hosts}`,
+      )
+    })
+
+    test('one host that nobody knows keeps the token, and the other is asked', async () => {
+      const stranger = await createDevCertificates({ hosts: ['localhost'] })
+      let isAsked = false
+      const answer = () => {
+        isAsked = true
+        return undefined
+      }
+      const ran = await doctorAt({
+        mutate: { certificates: stranger, answer },
+        validate: only('validate'),
+      })
+      expect(ran.code).toBe(1)
+      expect(isAsked).toBe(false)
+      expect(ran.of('tls mutate')?.status).toBe('fail')
+      for (const check of ['health mutate', 'auth mutate', 'mutate']) {
+        expect(ran.of(check)).toEqual({
+          check,
+          status: 'skip',
+          found: 'not looked at, because of tls mutate: the token is shown to nobody unknown',
+        })
+      }
+      for (const check of ['auth validate', 'validate', 'policies', 'latency', 'body']) {
+        expect([check, ran.of(check)?.status]).toEqual([check, 'ok'])
+      }
+    })
+
+    test('a door that lets in anybody closes what is behind it', async () => {
+      const ran = await doctorAt({
+        mutate: only('mutate'),
+        validate: { answer: (where) => (where.includes('/v1/') ? 200 : undefined) },
+      })
+      expect(ran.code).toBe(1)
+      expect([ran.of('auth validate')?.status, ran.of('mutate')?.status]).toEqual(['fail', 'ok'])
+      for (const check of ['validate', 'policies', 'latency', 'clock', 'body']) {
+        expect(ran.of(check)?.found).toBe('not looked at, because of auth validate')
+      }
+    })
+  })
+
+  describe('ImageReviews', () => {
+    beforeEach(async () => {
+      // A review carries no name.
+      await writeFile(
+        path.join(folder, 'policies/names.yaml'),
+        POLICY.replace(
+          /expression: .*/,
+          'expression: images.containers.all(i, i != "bad.example/x:1")',
+        ),
+      )
+      await writeFile(
+        path.join(folder, 'countersign.yaml'),
+        CONFIG.replace('    timeouts', '    imageReview: true\n    timeouts'),
+      )
+    })
+
+    test.each([
+      { image: 'good.example/x:1', found: /^allowed$/ },
+      { image: 'bad.example/x:1', found: /^denied: .*taken/ },
+    ])('are asked for: $image', async ({ image, found }) => {
+      const { code, of, checks } = await doctor(await deploy(), '--image', image)
+      expect(of('image-review')).toEqual({
+        check: 'image-review',
+        status: 'ok',
+        found: expect.stringMatching(found),
+      })
+      expect(code).toBe(0)
+      expect(checks.at(-1)?.fix).toMatch(/None of the three starts its API server/)
+    })
+
+    test.each<{ name: string; answer: (isRight: boolean) => number | string; found: RegExp }>([
+      { name: 'no route', answer: () => 404, found: /^HTTP 404$/ },
+      {
+        name: 'a door that answers anybody',
+        answer: () => 200,
+        found: /^a wrong token gets HTTP 200 in place of 404$/,
+      },
+      {
+        name: 'a function that fails',
+        answer: (isRight) => (isRight ? 500 : 404),
+        found: /^HTTP 500$/,
+      },
+      {
+        name: 'an answer that is none',
+        answer: (isRight) => (isRight ? 'no' : 404),
+        found: /^the answer is no JSON: /,
+      },
+      {
+        name: 'an answer of another kind',
+        answer: (isRight) => (isRight ? '{"kind":"AdmissionReview"}' : 404),
+        found: /^the answer is no ImageReview of imagepolicy\.k8s\.io\/v1alpha1$/,
+      },
+      {
+        name: 'an answer without a verdict',
+        answer: (isRight) =>
+          isRight ? '{"kind":"ImageReview","apiVersion":"imagepolicy.k8s.io/v1alpha1"}' : 404,
+        found: /^the answer has no status\.allowed/,
+      },
+    ])('$name is seen', async ({ answer, found }) => {
+      const endpoint = await deploy({
+        answer: (where) =>
+          where.endsWith('/image-review?timeout=30s') ? answer(where.includes(TOKEN)) : undefined,
+      })
+      const { code, of } = await doctor(endpoint)
+      expect(of('image-review')).toMatchObject({
+        status: 'fail',
+        found: expect.stringMatching(found),
+        fix: expect.stringMatching(/\S/),
+      })
+      expect([code, of('validate')?.status]).toEqual([1, 'ok'])
+    })
+
+    test('have a host of their own where the config says so, and are not asked where nobody is to know the token', async () => {
+      const [door, reviews] = [await deploy(), await deploy()]
+      const each = `endpoint: { mutate: '${door}', validate: '${door}', imageReview: '${reviews}' }`
+      const config = path.join(folder, 'countersign.yaml')
+      const text = CONFIG.replace('    timeouts', '    imageReview: true\n    timeouts')
+      await writeFile(config, text.replace(/endpoint: .*/, each))
+      const { code, of } = await doctor(undefined)
+      expect(code).toBe(0)
+      expect(of('url image-review')?.found).toBe(`${reviews}/v1/prod/<token>/image-review`)
+      expect(of('auth mutate+validate')?.status).toBe('ok')
+      expect(of('image-review')?.status).toBe('ok')
+      await writeFile(
+        config,
+        text.replace(/endpoint: .*/, each.replace(reviews, 'https://nowhere.invalid')),
+      )
+      const closed = await doctor(undefined)
+      expect([closed.code, closed.of('dns image-review')?.status]).toEqual([1, 'fail'])
+      expect(closed.of('image-review')).toMatchObject({
+        status: 'skip',
+        found: 'not looked at, because of dns image-review',
+      })
+      expect(closed.of('validate')?.status).toBe('ok')
+    })
+
+    test('are left alone where the cluster has none', async () => {
+      await writeFile(path.join(folder, 'countersign.yaml'), CONFIG)
+      const { of } = await doctor(await deploy())
+      expect(of('image-review')).toBeUndefined()
+    })
+  })
+
+  test('says what it cannot see: whether the control plane may call out, and what that means for managed ones', async () => {
+    await writeFile(
+      path.join(folder, 'countersign.yaml'),
+      CONFIG.replace(
+        '    timeouts',
+        '    cidrs: [203.0.113.0/24, 127.0.0.0/8, "::1/128"]\n    timeouts',
+      ),
+    )
+    const { of } = await doctor('https://nowhere.invalid')
+    expect(of('dns')?.fix).toMatch(/see egress, too$/)
+    expect(of('egress')).toEqual({
+      check: 'egress',
+      status: 'skip',
+      found:
+        'not seen from here: whether the control plane may call nowhere.invalid, and from an address that cidrs lists',
+      fix: expect.stringMatching(
+        /GKE: .*NONE drops every call.*EKS: AWS_MANAGED.*CUSTOMER_ROUTED.*CUSTOMER_ISOLATED.*AKS/,
+      ),
+    })
+    expect(of('egress')?.fix).not.toMatch(/AdmissionConfiguration/)
+    const none = await doctor('http://localhost')
+    expect(none.of('egress')).toBeUndefined()
   })
 
   test.each([
