@@ -4,6 +4,7 @@ import type { Phase } from '#shared/admission/response.ts'
 import type { Bytes } from '#shared/bytes.ts'
 import type { EngineCall, ImagePolicyEngine } from '#shared/engine/types.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
+import { DEADLINE_RESERVE_MS } from '#shared/limits.ts'
 import type { HashPort, LogPort } from '#shared/ports.ts'
 import { type ClientCertificate, createAuthenticator } from './auth.ts'
 import { type Body, checkBody, readBody } from './body.ts'
@@ -14,6 +15,7 @@ import { decisionRecord, traceId } from './log.ts'
 import { embeddedMetrics } from './metrics.ts'
 import { answerReview, type Call, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
 import type { AfterAnswer, TellEvents } from './tell.ts'
+import { UnderWay } from './under-way.ts'
 
 /** What an adapter knows about a request beyond the Request itself: Hono's `env`. */
 export interface Transport {
@@ -127,8 +129,7 @@ class Desk {
   readonly #options: AppOptions
   readonly #authenticate: ReturnType<typeof createAuthenticator>
   readonly #policies = new Map<ClusterConfig, ClusterPolicies>()
-  /** Reviews under way, by cluster: a number, and nothing of any of them. */
-  readonly #underWay = new Map<ClusterConfig, number>()
+  readonly #underWay = new UnderWay()
 
   constructor(options: AppOptions) {
     this.#options = options
@@ -174,7 +175,8 @@ class Desk {
       waitedMs,
     })
     const deadline = startDeadline(timeoutMs, this.#options.schedule ?? schedule)
-    const leave = this.#enter(access.cluster)
+    const endsAt = now() + timeoutMs + DEADLINE_RESERVE_MS
+    const leave = this.#underWay.enter(access.cluster, now(), endsAt)
     try {
       const refused = leave === undefined ? tooMany(access.cluster) : undefined
       const { call, answer } = await this.#answerCall(c, access.cluster, route, deadline, refused)
@@ -192,16 +194,6 @@ class Desk {
       leave?.()
       deadline.stop()
     }
-  }
-
-  /** Counts a review of a cluster; the function it gives ends that. Undefined when there are as many as its limit allows. */
-  #enter(cluster: ClusterConfig): (() => void) | undefined {
-    const most = cluster.limits?.concurrentReviews
-    if (most === undefined) return () => undefined
-    const count = this.#underWay.get(cluster) ?? 0
-    if (count >= most) return undefined
-    this.#underWay.set(cluster, count + 1)
-    return () => this.#underWay.set(cluster, (this.#underWay.get(cluster) ?? 1) - 1)
   }
 
   #log(

@@ -388,6 +388,58 @@ describe('limits', () => {
   })
 })
 
+describe('reviews under way', () => {
+  const few = [{ ...BASE, name: 'few', limits: { concurrentReviews: 1 } }]
+
+  test.each([
+    { name: 'whose flow throws', decide: () => Promise.reject(new TypeError('a bug')) },
+    {
+      name: 'whose policies cannot be told',
+      decide: () => Promise.reject(new AdmissionError('KMS_UNAVAILABLE', 'KMS is away')),
+    },
+  ])('one $name is over with its answer', async ({ decide }) => {
+    const { post } = door(few, decide)
+    for (let call = 0; call < 3; call++) {
+      expect((await post('few')).answer.status.code).not.toBe(429)
+    }
+  })
+
+  test('one whose answer or log fails is over, too', async () => {
+    const { post } = door(few, admitted, {
+      log: (record) => {
+        if (record.event === 'decision') throw new Error('the log is full')
+      },
+    })
+    for (let call = 0; call < 3; call++) {
+      await expect(post('few')).rejects.toThrow(/"internal error/)
+    }
+  })
+
+  test('one that a platform gave up when its caller hung up counts until its time is over, and not for ever', async () => {
+    let [now, begin] = [NOW, () => {}]
+    const options = {
+      now: () => now,
+      // Neither timers nor promises of such a request ever come to anything.
+      schedule: () => () => undefined,
+    }
+    const stuck = () => {
+      begin()
+      return new Promise<never>(() => {})
+    }
+    const { post } = door(few, stuck, options)
+    const begun = () =>
+      new Promise<'begun'>((resolve) => {
+        begin = () => resolve('begun')
+      })
+    for (const later of [0, 31_000]) {
+      now += later
+      const [start, answered] = [begun(), post('few')]
+      expect(await Promise.race([start, answered])).toBe('begun')
+      expect((await post('few')).answer.status.code).toBe(429)
+    }
+  })
+})
+
 describe('policy sets', () => {
   const policy = (name: string, hash: string, exceptions: string[] = []) =>
     ({
