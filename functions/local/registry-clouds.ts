@@ -1,13 +1,14 @@
-import { createHash, createHmac, type KeyObject, randomBytes, verify } from 'node:crypto'
+import { type KeyObject, randomBytes, verify } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import { bodyOf, closeServer, listenLocally } from './loopback.ts'
 import type { RecordedRequest } from './registry.ts'
 import { answer, type RegistryReply } from './registry-answer.ts'
 import { RegistryFaults } from './registry-faults.ts'
+import { checkSignature, type SigningCaller } from './sigv4-check.ts'
 
 /** Who may log in at the providers. */
 export interface CloudAccounts {
-  aws: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
+  aws: SigningCaller
   google: { email: string; keyId: string; publicKey: KeyObject }
   azure: { tenant: string; clientId: string; clientSecret: string }
 }
@@ -105,35 +106,11 @@ function ecr(call: Call, { accounts, logins, now }: Setup): Answer {
     : 'AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken'
   const refuse = (type: string) => ({ status: 400, body: { __type: `com.amazon#${type}` } })
   if (call.headers['x-amz-target'] !== wanted) return refuse('UnknownOperationException')
-  const [, id, date, region, service, names, signature] =
-    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$/.exec(
-      call.headers.authorization ?? '',
-    ) ?? []
-  const { accessKeyId, secretAccessKey, sessionToken } = accounts.aws
-  const token = call.headers['x-amz-security-token']
-  if (id !== accessKeyId || token !== sessionToken) return refuse('UnrecognizedClientException')
-  if (service !== (isPublic ? 'ecr-public' : 'ecr') || !call.host.includes(`.${region}.`)) {
-    return refuse('InvalidSignatureException')
-  }
-  const time = String(call.headers['x-amz-date'])
-  const scope = [date, region, service, 'aws4_request'].map(String)
-  const canonical = [
-    'POST',
-    '/',
-    '',
-    ...String(names)
-      .split(';')
-      .map((name) => `${name}:${name === 'host' ? call.host : call.headers[name]}`),
-    '',
-    names,
-    sha256(call.body),
-  ].join('\n')
-  const text = ['AWS4-HMAC-SHA256', time, scope.join('/'), sha256(canonical)].join('\n')
-  const key = scope.reduce<Buffer>(hmac, Buffer.from(`AWS4${secretAccessKey}`))
-  const isLate = Math.abs(now() - amzTime(time)) > 300_000
-  if (isLate || hmac(key, text).toString('hex') !== signature) {
-    return refuse('InvalidSignatureException')
-  }
+  const service = isPublic ? 'ecr-public' : 'ecr'
+  const request = { ...call, method: 'POST', path: '/' }
+  const signed = checkSignature(request, accounts.aws, { service, now: now() })
+  if ('fault' in signed) return refuse(signed.fault)
+  if (!call.host.includes(`.${signed.region}.`)) return refuse('InvalidSignatureException')
   const authorizationToken = Buffer.from(`AWS:${logins.ecr}`).toString('base64')
   const data = { authorizationToken, expiresAt: now() / 1000 + 43_200 }
   return { status: 200, body: { authorizationData: isPublic ? data : [data] } }
@@ -212,17 +189,4 @@ function decoded(part: string): Record<string, unknown> {
   } catch {
     return {}
   }
-}
-
-/** `20261130T120000Z`, epoch milliseconds. */
-function amzTime(text: string): number {
-  return Date.parse(text.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5'))
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
-
-function hmac(key: Buffer, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest()
 }
