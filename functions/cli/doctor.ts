@@ -4,6 +4,7 @@ import { policiesOf } from '#functions/deployment.ts'
 import { endpointsOf } from '#functions/endpoints.ts'
 import { DEFAULT_CONFIG, readText } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
+import { reviewedCluster } from '#functions/image-review-policies.ts'
 import { fromBase64, fromUtf8 } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { clusterNamed, readDeployment } from './deployment.ts'
@@ -94,6 +95,7 @@ async function toPatient(
     ...(client && { client }),
     ...(ca && { ca }),
     policySet: policiesOf(deployment, cluster, nodeHash).policySet,
+    reviewedPolicySet: policiesOf(deployment, reviewedCluster(cluster), nodeHash).policySet,
     calls,
     now: Date.now,
     signal: io.signal,

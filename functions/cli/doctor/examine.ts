@@ -62,7 +62,7 @@ const OF_DOORS = ['dns', 'tls', 'health', 'auth']
 const OF_ROUTES: Readonly<Record<Route, readonly string[]>> = {
   mutate: ['mutate'],
   validate: ['validate', 'policies', 'latency', 'clock', 'body'],
-  'image-review': ['image-review'],
+  'image-review': ['image-review', 'policies of image-review'],
 }
 
 async function lookAt(patient: Patient, door: Door): Promise<Check[]> {
@@ -112,7 +112,7 @@ async function ask(
     checks.push(await checkBodyLimit(visit))
   } else checks.push(...noValidate)
   if (visit.patient.cluster.imageReview === undefined) return
-  checks.push(...(closing('image-review') || [await checkImageReview(visit, image)]))
+  checks.push(...(closing('image-review') || (await checkImageReview(visit, image))))
 }
 
 function named(checks: readonly Check[], suffix: string): Check[] {

@@ -1,10 +1,11 @@
+import { AUDIT_POLICY_SET } from '#functions/review.ts'
 import type { JsonObject } from '#shared/admission/types.ts'
 import { toAdmissionError } from '#shared/errors.ts'
 import { getOwn, isJsonObject, parseJson } from '#shared/json.ts'
 import { newToken } from '../token.ts'
 import { doorFor, routeUrl } from './doors.ts'
 import { imageReviewBody } from './pods.ts'
-import { quoted, type Visit } from './reviews.ts'
+import { policySetCheck, quoted, type Visit } from './reviews.ts'
 import { type Check, fail, ok } from './types.ts'
 
 const CHECK = 'image-review'
@@ -15,7 +16,7 @@ const AS_CLIENT = '?timeout=30s'
  * Whether ImageReviews are answered: to nobody with another token, and to this cluster in a way that ImagePolicyWebhook takes
  * (specs/kubernetes-admission.md 9.2). Rejects where no connection can be had.
  */
-export async function checkImageReview(visit: Visit, image: string): Promise<Check> {
+export async function checkImageReview(visit: Visit, image: string): Promise<Check[]> {
   const { caller, patient, doors } = visit
   const door = doorFor(doors, CHECK)
   const body = imageReviewBody(image)
@@ -24,18 +25,23 @@ export async function checkImageReview(visit: Visit, image: string): Promise<Che
   const wrong = await ask(newToken())
   if (wrong.status !== 404) {
     const fix = 'whatever answers there is no Countersign: look at the routes of the front door'
-    return fail(CHECK, `a wrong token gets HTTP ${wrong.status} in place of 404`, fix)
+    return [fail(CHECK, `a wrong token gets HTTP ${wrong.status} in place of 404`, fix)]
   }
   const { status, text } = await ask(patient.token)
   if (status === 404) {
     const fix =
       'deploy the function for image reviews that `countersign build` writes, and lead POST /v1/{cluster}/{token}/image-review to it'
-    return fail(CHECK, 'HTTP 404', fix)
+    return [fail(CHECK, 'HTTP 404', fix)]
   }
   const fix = 'an API server counts this as no answer, and admits no Pod: look into the log'
-  if (status < 200 || status > 299) return fail(CHECK, `HTTP ${status}`, fix)
+  if (status < 200 || status > 299) return [fail(CHECK, `HTTP ${status}`, fix)]
   const read = readAnswer(text)
-  return typeof read === 'string' ? fail(CHECK, read, fix) : verdictCheck(read)
+  if (typeof read === 'string') return [fail(CHECK, read, fix)]
+  const policies = policySetCheck(`policies of ${CHECK}`, policySetOf(read), {
+    expected: patient.reviewedPolicySet,
+    cluster: patient.cluster.name,
+  })
+  return [verdictCheck(read), policies]
 }
 
 /** The `status` of an answer, or what keeps it from being one. */
@@ -59,4 +65,9 @@ function verdictCheck(status: JsonObject): Check {
   if (getOwn(status, 'allowed') === true) return ok(CHECK, 'allowed')
   const reason = getOwn(status, 'reason')
   return ok(CHECK, `denied: ${quoted(typeof reason === 'string' ? reason : 'no reason given')}`)
+}
+
+function policySetOf(status: JsonObject): unknown {
+  const annotations = getOwn(status, 'auditAnnotations')
+  return isJsonObject(annotations) ? getOwn(annotations, AUDIT_POLICY_SET) : undefined
 }

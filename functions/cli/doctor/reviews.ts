@@ -62,14 +62,17 @@ export async function checkMutate(
     mutated.status === 'answered'
       ? (applyPatch(pod as JsonObject, mutated.response.patch) as JsonObject)
       : pod
-  return { checks: [phaseCheck('mutate', mutated)], pod: final }
+  // Told of where it is another than that of the validate phase alone.
+  const policies = policiesCheck('policies of mutate', mutated, visit.patient)
+  const isOther = policies.status === 'fail'
+  return { checks: [phaseCheck('mutate', mutated), ...(isOther ? [policies] : [])], pod: final }
 }
 
 /** A Pod through the validate phase, as a dry run: what comes back, and which policies it rests on. */
 export async function checkValidate(visit: Visit, pod: Record<string, unknown>): Promise<Check[]> {
   const { patient } = visit
   const validated = await review(visit, 'validate', pod)
-  const checks = [phaseCheck('validate', validated), policySetCheck(validated, patient)]
+  const checks = [phaseCheck('validate', validated), policiesCheck('policies', validated, patient)]
   const mode = modeCheck(validated, patient)
   return mode === undefined ? checks : [...checks, mode]
 }
@@ -93,18 +96,29 @@ function phaseCheck(phase: Phase, reviewed: Reviewed): Check {
   return ok(phase, `${found}${told}`)
 }
 
-function policySetCheck(reviewed: Reviewed, { policySet, cluster }: Patient): Check {
-  const check = 'policies'
-  if (reviewed.status === 'unusable') return skip(check, 'no answer to read it from')
-  const deployed = reviewed.response.auditAnnotations[AUDIT_POLICY_SET]
-  if (deployed === policySet) return ok(check, `policy set ${deployed}, as in these files`)
-  return deployed === undefined
+/** Whether an answer rests on the policies of these files, by the audit annotation that names them. */
+export function policySetCheck(
+  check: string,
+  deployed: unknown,
+  { expected, cluster }: { expected: string; cluster: string },
+): Check {
+  if (deployed === expected) return ok(check, `policy set ${deployed}, as in these files`)
+  return typeof deployed !== 'string'
     ? fail(check, 'the answer names no policy set', 'deploy the functions of this version')
     : fail(
         check,
-        `policy set ${deployed} is deployed, these files are ${policySet}`,
-        `\`countersign build\` and deploy, or look at the files that are deployed: policies, exceptions, or what ${cluster.name} may use have changed`,
+        `policy set ${quoted(deployed)} is deployed, these files are ${expected}`,
+        `\`countersign build\` and deploy, or look at the files that are deployed: policies, exceptions, or what ${cluster} may use have changed`,
       )
+}
+
+function policiesCheck(check: string, reviewed: Reviewed, { policySet, cluster }: Patient): Check {
+  return reviewed.status === 'unusable'
+    ? skip(check, 'no answer to read it from')
+    : policySetCheck(check, reviewed.response.auditAnnotations[AUDIT_POLICY_SET], {
+        expected: policySet,
+        cluster: cluster.name,
+      })
 }
 
 function modeCheck(reviewed: Reviewed, { cluster }: Patient): Check | undefined {

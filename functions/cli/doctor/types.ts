@@ -30,6 +30,8 @@ export interface Patient {
   ca?: string
   /** What the audit annotation `image-policy-set` has to be. */
   policySet: string
+  /** The same for answers to ImageReviews, which may rest on fewer policies. */
+  reviewedPolicySet: string
   /** How many reviews the latency is taken from. */
   calls: number
   /** Epoch milliseconds. */

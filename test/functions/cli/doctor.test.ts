@@ -449,6 +449,20 @@ describe('doctor', () => {
       }
     })
 
+    test('functions with policies of their own time are seen', async () => {
+      const mutate = await deploy(only('mutate'))
+      await writeFile(path.join(folder, 'policies/names.yaml'), POLICY.replace('"taken"', '"free"'))
+      const validate = await deploy(only('validate'))
+      const each = `endpoint: { mutate: '${mutate}', validate: '${validate}' }`
+      await writeFile(path.join(folder, 'countersign.yaml'), CONFIG.replace(/endpoint: .*/, each))
+      const { code, of } = await doctor(undefined)
+      expect([code, of('policies')?.status]).toEqual([1, 'ok'])
+      expect(of('policies of mutate')).toMatchObject({
+        status: 'fail',
+        found: expect.stringMatching(/^policy set \w{12} is deployed, these files are \w{12}$/),
+      })
+    })
+
     test('a door that lets in anybody closes what is behind it', async () => {
       const ran = await doctorAt({
         mutate: only('mutate'),
@@ -556,6 +570,31 @@ describe('doctor', () => {
         found: 'not looked at, because of dns image-review',
       })
       expect(closed.of('validate')?.status).toBe('ok')
+    })
+
+    test('rest on the policies of the list for reviews, as deployed', async () => {
+      await writeFile(
+        path.join(folder, 'policies/more.yaml'),
+        POLICY.replace('name: names', 'name: more'),
+      )
+      const config = path.join(folder, 'countersign.yaml')
+      const having = (policies: string) =>
+        CONFIG.replace('    timeouts', `    imageReview: { policies: [${policies}] }\n    timeouts`)
+      await writeFile(config, having('names'))
+      const endpoint = await deploy()
+      const { code, of } = await doctor(endpoint)
+      const check = 'policies of image-review'
+      expect([code, of(check)?.status]).toEqual([0, 'ok'])
+      expect(of(check)?.found).not.toBe(of('policies')?.found)
+      await writeFile(
+        path.join(folder, 'policies/names.yaml'),
+        POLICY.replace(/expression: .*/, 'expression: images.containers.size() < 9'),
+      )
+      const other = await doctor(endpoint)
+      expect([other.code, other.of(check)?.status]).toEqual([1, 'fail'])
+      expect(other.of(check)?.found).toMatch(
+        /^policy set \w{12} is deployed, these files are \w{12}$/,
+      )
     })
 
     test('are left alone where the cluster has none', async () => {
