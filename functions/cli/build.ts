@@ -2,9 +2,11 @@ import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
+import { knownFileReason } from '#functions/file-reason.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { kmsFrom } from '#functions/ports.ts'
+import { missingFolders, removeAll } from '#functions/write.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { policyKeys } from '#shared/policy/types.ts'
 import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
@@ -85,29 +87,18 @@ async function writeBundles(deployment: Deployment, outDir: string): Promise<Bun
   if (outDir.trim() === '') {
     throw new AdmissionError('CONFIG_INVALID', '--out: expected the name of a folder')
   }
+  const begun = await missingFolders(outDir)
   try {
-    // Before anything is bundled, so that nothing is half-written where the folder cannot be.
+    // Before anything is bundled, which takes a while.
     await mkdir(path.resolve(outDir), { recursive: true })
     return await bundleFunctions({ deployment, outDir })
   } catch (thrown) {
-    const reason = REASONS[(thrown as { code?: string }).code ?? '']
+    await removeAll(begun)
+    const reason = thrown instanceof AdmissionError ? thrown.message : knownFileReason(thrown)
     if (reason === undefined) throw thrown
     const message = `--out ${JSON.stringify(outDir)}: ${reason}`
     throw new AdmissionError('CONFIG_INVALID', message, { cause: thrown })
   }
-}
-
-/** What file systems say of folders that cannot be written. */
-const REASONS: Readonly<Record<string, string>> = {
-  EEXIST: 'there is a file of this name',
-  ENOTDIR: 'a part of it is a file',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-  ENOENT: 'no such folder, and none can be made',
-  ENAMETOOLONG: 'the name is too long',
-  ELOOP: 'its links go in a circle',
-  ENOSPC: 'no space is left',
 }
 
 interface BuildData {

@@ -1,4 +1,3 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import type { Config } from '#functions/config.ts'
@@ -6,6 +5,7 @@ import { type Deployment, formatDeployment } from '#functions/deployment.ts'
 import { contextNeeds } from '#shared/policy/outside.ts'
 import { draftOf, type PolicyAttestor } from '#shared/policy/types.ts'
 import type { AttestorDraft } from '#shared/signature/types.ts'
+import { demandOurs, type NewBundle, removeBundle, replaceBundles } from './bundle-folders.ts'
 import { mergeStart } from './merge-start.ts'
 import { packageRoot } from './package.ts'
 
@@ -109,7 +109,7 @@ export function noWorkerBecause({ config }: Deployment): string | undefined {
 
 /**
  * Builds the bundles of a deployment: functions, engine, policies and config, nothing to fetch at run time. One that cannot work is left
- * out, and what was in its place is gone.
+ * out, and an older one in its place is gone. All are written or none is. Throws `CONFIG_INVALID` where something else is in the way.
  */
 export async function bundleFunctions(options: BundleOptions): Promise<BundleReport[]> {
   const { deployment, outDir, names = BUNDLE_NAMES } = options
@@ -117,9 +117,12 @@ export async function bundleFunctions(options: BundleOptions): Promise<BundleRep
     ...(noWorkerBecause(deployment) === undefined ? [] : (['worker'] as const)),
     ...(reviewsImages(deployment.config) ? [] : (['lambda/image-review'] as const)),
   ]
-  for (const name of unmade) await rm(path.resolve(outDir, name), { recursive: true, force: true })
-  const made = names.filter((name) => !unmade.includes(name))
-  return Promise.all(made.map((name) => bundle(name, options)))
+  const wanted = names.filter((name) => !unmade.includes(name))
+  for (const name of wanted) await demandOurs(path.resolve(outDir, name))
+  const made = await Promise.all(wanted.map((name) => bundle(name, options)))
+  await replaceBundles(made)
+  for (const name of unmade) await removeBundle(path.resolve(outDir, name))
+  return made.map(({ report }) => report)
 }
 
 /** True when a cluster asks for image reviews: what answers them is in no other deployment. */
@@ -130,7 +133,7 @@ function reviewsImages({ clusters }: Config): boolean {
 async function bundle(
   name: BundleName,
   { deployment, outDir }: BundleOptions,
-): Promise<BundleReport> {
+): Promise<NewBundle & { report: BundleReport }> {
   const outdir = path.resolve(outDir, name)
   const { outputFiles, metafile } = await build({
     ...(name === 'worker' ? WORKER : LAMBDA),
@@ -151,15 +154,16 @@ async function bundle(
     logLevel: 'silent',
     plugins: [embed(deployment)],
   })
-  await rm(outdir, { recursive: true, force: true })
-  await mkdir(outdir, { recursive: true })
   // Every export of a Worker's module would be taken for a handler.
   const files =
     name === 'worker'
       ? outputFiles
       : await mergeStart(outputFiles, metafile, { banner: BANNER, build })
-  await Promise.all(files.map((file) => writeFile(file.path, file.contents)))
-  return { name, entry: path.join(outdir, 'index.mjs'), ...measure(metafile) }
+  return {
+    folder: outdir,
+    files: files.map(({ path: file, contents }) => ({ name: path.basename(file), contents })),
+    report: { name, entry: path.join(outdir, 'index.mjs'), ...measure(metafile) },
+  }
 }
 
 type Target = Pick<BuildOptions, 'platform' | 'mainFields' | 'conditions' | 'banner' | 'external'>

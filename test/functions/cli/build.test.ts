@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,6 +38,75 @@ describe('build --out', () => {
     const { code, err } = await countersign(['build', '--config', config, '--out', ''])
     expect(code).toBe(2)
     expect(err).toMatch(/^countersign build: --out: expected the name of a folder$/m)
+  })
+})
+
+describe('build leaves alone what is in the way', () => {
+  const build = (where: string) =>
+    countersign(['build', '--config', path.join(folder, 'countersign.yaml'), '--out', where])
+  const all = async (where: string) => (await readdir(where, { recursive: true })).sort()
+
+  test.each([
+    {
+      name: 'a folder of somebody else',
+      names: ['worker/index.mjs', 'worker/package.json'],
+      at: 'worker',
+      reason:
+        'holds package.json, which no bundle has: name another folder with --out, or remove it',
+    },
+    {
+      name: 'a folder of folders',
+      names: ['lambda/mutate/src/index.mjs'],
+      at: 'lambda/mutate',
+      reason: 'holds src, which no bundle has: name another folder with --out, or remove it',
+    },
+    {
+      name: 'a file',
+      names: ['lambda/validate'],
+      at: 'lambda/validate',
+      reason: 'is a file: name another folder with --out, or remove it',
+    },
+  ])('$name is refused before anything is written', async ({ names, at, reason }) => {
+    const out = path.join(folder, 'out')
+    for (const name of names) {
+      await mkdir(path.dirname(path.join(out, name)), { recursive: true })
+      await writeFile(path.join(out, name), 'mine')
+    }
+    const before = await all(out)
+    const { code, out: printed, err } = await build(out)
+    expect({ code, printed, err }).toEqual({
+      code: 2,
+      printed: '',
+      err: `countersign build: --out ${JSON.stringify(out)}: ${path.join(out, at)} ${reason}\n`,
+    })
+    expect(await all(out)).toEqual(before)
+  })
+
+  test('bundles that were there stay whole when new ones cannot be written down', async () => {
+    // So deep that a module with a long name has no place, and the entry has.
+    const deep = Array.from({ length: 16 }, () => 'd'.repeat(250)).join('/')
+    const spare = 4050 - path.join(folder, deep).length - 1
+    const out = path.join(folder, deep, 'e'.repeat(spare))
+    await mkdir(path.join(out, 'worker'), { recursive: true })
+    await writeFile(path.join(out, 'worker/index.mjs'), 'old')
+    const { code, err } = await build(out)
+    expect([code, err]).toEqual([2, expect.stringContaining(': the name is too long\n')])
+    expect(await all(out)).toEqual(['worker', 'worker/index.mjs'])
+    expect(await readFile(path.join(out, 'worker/index.mjs'), 'utf8')).toBe('old')
+  })
+
+  test('a link to a folder stays one, and an older bundle is replaced where it is', async () => {
+    const [out, real] = [path.join(folder, 'out'), path.join(folder, 'real')]
+    await mkdir(real)
+    await writeFile(path.join(real, 'index.mjs'), 'old')
+    await writeFile(path.join(real, 'gone.mjs'), 'old')
+    await mkdir(out)
+    await symlink(real, path.join(out, 'worker'))
+    expect((await build(out)).code).toBe(0)
+    expect(await all(real)).toContain('index.mjs')
+    expect(await all(real)).not.toContain('gone.mjs')
+    expect((await readdir(out)).sort()).toEqual(['lambda', 'worker'])
+    expect((await readdir(path.join(out, 'lambda'))).sort()).toEqual(['mutate', 'validate'])
   })
 })
 
