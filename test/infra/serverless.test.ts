@@ -235,6 +235,28 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
     )
   })
 
+  test.each([
+    { frontDoor: 'function-url', code: 0, says: /Service packaged/ },
+    {
+      frontDoor: 'http-api',
+      code: 1,
+      says: /function-urls\.yaml: endpoint has a URL for each function, and --param=frontDoor=http-api has one domain for all of them: give endpoint one URL, or deploy with --param=frontDoor=function-url/,
+    },
+  ])('an endpoint with a URL for each function belongs to Function URLs: $frontDoor', async ({
+    frontDoor,
+    code,
+    says,
+  }) => {
+    const ended = await run(tool('osls'), [
+      'package',
+      '--package',
+      path.join(folder, `each-${frontDoor}`),
+      '--param=config=test/infra/function-urls.yaml',
+      `--param=frontDoor=${frontDoor}`,
+    ])
+    expect(ended).toMatchObject({ code, text: expect.stringMatching(says) })
+  }, 60_000)
+
   test('tells the topic of what goes wrong', () => {
     const alarms = ofType(templates.plain, 'AWS::CloudWatch::Alarm')
     const kinds = ['Errors', 'Throttles', 'Duration', 'Inconclusive']
