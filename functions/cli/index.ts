@@ -9,6 +9,7 @@ import type { Cli, ExitCode, Io } from './io.ts'
 import { lintCommand } from './lint.ts'
 import { printError } from './output.ts'
 import { packageVersion } from './package.ts'
+import { bundleCommand } from './policy-bundle.ts'
 import { reportCommand } from './report.ts'
 import { testCommand } from './test.ts'
 import { tokensCommand } from './tokens.ts'
@@ -23,6 +24,7 @@ const COMMANDS: readonly ((cli: Cli) => Command)[] = [
   initCommand,
   devCommand,
   buildCommand,
+  bundleCommand,
   webhooksCommand,
   lintCommand,
   testCommand,

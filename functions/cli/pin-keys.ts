@@ -13,7 +13,7 @@ import { keyReferences } from './bundle.ts'
 const PINNING_MS = 60_000
 
 /**
- * The deployment with the public keys of its attestors in AWS KMS, so that its functions verify without asking KMS, and without credentials for
+ * The deployment with the public keys of its attestors, and of its policy bundles, in AWS KMS, so that its functions verify without asking KMS, and without credentials for
  * it. Keys of Vault, and those that policies compute, are asked for as ever. Throws `CONFIG_INVALID` where `kms.verifyRemotely` wants KMS asked
  * about every signature, and otherwise what the first key failed with, with all that could not be had or cannot verify.
  */
@@ -26,7 +26,11 @@ export async function pinKeys(
       '--pin-keys: kms.verifyRemotely has KMS asked about every signature; unset one of them'
     throw new AdmissionError('CONFIG_INVALID', message)
   }
-  const references = new Set(keyReferences({ config, policies }).filter(isAws))
+  const ofBundles = config.policyBundle?.key
+  const references = new Set([
+    ...keyReferences({ config, policies }).filter(isAws),
+    ...(ofBundles !== undefined && 'kms' in ofBundles ? [ofBundles.kms] : []),
+  ])
   const signal = AbortSignal.timeout(PINNING_MS)
   const keys = new Map<string, PinnedKey>()
   const faults: Fault[] = []
