@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { type Json, ofType, readTemplate, type Template } from './template.ts'
 import { ROOT, run, suite, tool, withoutTools } from './tools.ts'
 
@@ -16,7 +16,6 @@ const WAYS = {
     signingKeyArns:
       'arn:aws:kms:eu-central-1:111122223333:key/a,arn:aws:kms:eu-central-1:444455556666:key/b',
     verifyRemotely: 'true',
-    onMissing: 'deny',
     registries: 'amazon',
     ecrRepositoryArns: 'arn:aws:ecr:eu-central-1:111122223333:repository/shop/*',
     eventBusArn: 'arn:aws:events:eu-central-1:111122223333:event-bus/audit',
@@ -48,7 +47,8 @@ function logOf(name: string) {
 describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
   let folder: string
   const templates = {} as Record<Way, Template>
-  const file = (way: Way) => path.join(folder, way, 'cloudformation-template-update-stack.json')
+  const file = (way: Way, name = 'cloudformation-template-update-stack.json') =>
+    path.join(folder, way, name)
 
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'countersign-serverless-'))
@@ -66,11 +66,71 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
   }, 300_000)
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
+  test.each<{ name: string; parameters: Record<string, string>; faults: string[] }>([
+    {
+      name: 'slips in parameters',
+      parameters: {
+        sealingKey: 'KMS',
+        verifyRemotely: 'yes',
+        mutateConcurrency: '0',
+        provisioned: '51',
+        registries: 'amazon',
+        signingKeyArns: 'arn:aws:kms:eu-central-1:111122223333:alias/release',
+        mtlsDomain: 'admission.example.com',
+      },
+      faults: [
+        'sealingKey: expected kms or none',
+        'verifyRemotely: expected true or false',
+        'mutateConcurrency: expected a number from 1 on',
+        'provisioned: expected no more than mutateConcurrency, which it counts against',
+        'provisioned: expected no more than validateConcurrency, which it counts against',
+        'signingKeyArns: expected ARNs of kms, with commas between',
+        'ecrRepositoryArns: expected the repositories that registries: amazon reads',
+        'mtlsDomain: expected another domain than that of the endpoint, which asks for none',
+      ],
+    },
+    {
+      name: 'an endpoint for each function, which one API has not',
+      parameters: { config: 'urls.yaml' },
+      faults: [
+        'endpoint of the config: a URL for each function is what frontDoor=function-url has',
+      ],
+    },
+    {
+      name: 'an endpoint with a path, which no route has',
+      parameters: { config: 'below.yaml' },
+      faults: ['endpoint of the config: expected https://host, which the API has a domain for'],
+    },
+  ])(
+    'tells all faults at once: $name',
+    async ({ parameters, faults }) => {
+      const given = Object.entries(parameters).map(([name, value]) =>
+        name === 'config' ? `--param=config=${file('plain', value)}` : `--param=${name}=${value}`,
+      )
+      const config = { kms: { region: 'eu-central-1' } }
+      const host = 'https://admission.example.com'
+      await writeFile(
+        file('plain', 'urls.yaml'),
+        stringify({ ...config, endpoint: { mutate: host } }),
+      )
+      await writeFile(
+        file('plain', 'below.yaml'),
+        stringify({ ...config, endpoint: `${host}/base` }),
+      )
+      const to = ['--package', path.join(folder, 'refused')]
+      const { code, text } = await run(tool('osls'), ['package', ...to, ...given])
+      expect(code, text).toBe(1)
+      const told = text.split('parameters:\n')[1]?.split('\n') ?? []
+      expect(told.filter((line) => line.trim() !== '').map((line) => line.trim())).toEqual(faults)
+    },
+    60_000,
+  )
+
   test('gives templates that CloudFormation takes, and one that it would not take is noticed', async () => {
     const bad = path.join(folder, 'bad.json')
     const role = { Type: 'AWS::IAM::Roll', Properties: {} }
     await writeFile(bad, JSON.stringify({ Resources: { MutateRole: role } }))
-    const good = (Object.keys(WAYS) as Way[]).map(file)
+    const good = (Object.keys(WAYS) as Way[]).map((way) => file(way))
     const { code, text } = await run(process.execPath, ['infra/validate.mjs', ...good, bad])
     const errors = good.map((each) => text.split(`${each}: `)[1]?.split(',')[0])
     expect(errors, text).toEqual(['0 errors', '0 errors', '0 errors'])
@@ -85,16 +145,7 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
     },
     {
       way: 'everything',
-      mutate: [
-        logOf('Mutate'),
-        SEAL,
-        {
-          Effect: 'Allow',
-          Action: ['kms:GetPublicKey', 'kms:Verify'],
-          Resource: WAYS.everything.signingKeyArns.split(','),
-        },
-        ...others(),
-      ],
+      mutate: [logOf('Mutate'), SEAL, ...others()],
       validate: [logOf('Validate'), SEAL, ...others()],
     },
     { way: 'secrets', mutate: [logOf('Mutate')], validate: [logOf('Validate')] },
@@ -132,7 +183,8 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
           ReservedConcurrentExecutions: 50,
           Role: { 'Fn::GetAtt': [`${name}Role`, 'Arn'] },
           TracingConfig: { Mode: way === 'everything' ? 'Active' : 'PassThrough' },
-          Environment: { Variables: {} },
+          // Two stages in one account are told apart by it, and by nothing else.
+          Environment: { Variables: { COUNTERSIGN_STAGE: 'prod' } },
         })
         expect(Timeout).toBeGreaterThan(longest(phase))
         expect(Timeout).toBeLessThan(30)
@@ -242,20 +294,20 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
       code: 1,
       says: /function-urls\.yaml: endpoint has a URL for each function, and --param=frontDoor=http-api has one domain for all of them: give endpoint one URL, or deploy with --param=frontDoor=function-url/,
     },
-  ])('an endpoint with a URL for each function belongs to Function URLs: $frontDoor', async ({
-    frontDoor,
-    code,
-    says,
-  }) => {
-    const ended = await run(tool('osls'), [
-      'package',
-      '--package',
-      path.join(folder, `each-${frontDoor}`),
-      '--param=config=test/infra/function-urls.yaml',
-      `--param=frontDoor=${frontDoor}`,
-    ])
-    expect(ended).toMatchObject({ code, text: expect.stringMatching(says) })
-  }, 60_000)
+  ])(
+    'an endpoint with a URL for each function belongs to Function URLs: $frontDoor',
+    async ({ frontDoor, code, says }) => {
+      const ended = await run(tool('osls'), [
+        'package',
+        '--package',
+        path.join(folder, `each-${frontDoor}`),
+        '--param=config=test/infra/function-urls.yaml',
+        `--param=frontDoor=${frontDoor}`,
+      ])
+      expect(ended).toMatchObject({ code, text: expect.stringMatching(says) })
+    },
+    60_000,
+  )
 
   test('tells the topic of what goes wrong', () => {
     const alarms = ofType(templates.plain, 'AWS::CloudWatch::Alarm')
@@ -278,9 +330,14 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
   })
 })
 
-/** What the registry, the bus and X-Ray need. */
+/** What verifying, the registry, the bus and X-Ray need. */
 function others(): object[] {
   return [
+    {
+      Effect: 'Allow',
+      Action: ['kms:GetPublicKey', 'kms:Verify'],
+      Resource: WAYS.everything.signingKeyArns.split(','),
+    },
     { Effect: 'Allow', Action: 'ecr:GetAuthorizationToken', Resource: '*' },
     {
       Effect: 'Allow',
