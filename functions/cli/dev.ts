@@ -137,7 +137,9 @@ async function forDevelopment(config: Config, token: string): Promise<Config> {
     tokens: [...cluster.tokens, hash],
   }))
   const key = { kind: 'secrets', secrets: [{ id: 'dev', env: SEAL_SECRET }] } as const
-  return { ...config, clusters, outcomes: { ...config.outcomes, key } }
+  // What is on disk is what somebody works on.
+  const { policyBundle: _, ...rest } = config
+  return { ...rest, clusters, outcomes: { ...config.outcomes, key } }
 }
 
 /** Calls `changed` after every change of these files or of a policy, never twice at once. Returns what ends it. */
