@@ -6,7 +6,7 @@ import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import { startNodeServer } from '#functions/node.ts'
-import type { Phase } from '#shared/admission/response.ts'
+import type { ReviewPhase } from '#shared/engine/types.ts'
 import { LAMBDA_MAX_BODY_BYTES, MAX_BODY_BYTES } from '#shared/limits.ts'
 import { type FrontDoor, startLambda } from '../lambda.ts'
 import { node24 } from '../node24.ts'
@@ -24,7 +24,7 @@ export interface Answer {
 
 /** The functions as one runtime serves them. */
 export interface Target {
-  send(phase: Phase, path: string, request?: Partial<Sent>): Promise<Answer>
+  send(phase: ReviewPhase, path: string, request?: Partial<Sent>): Promise<Answer>
   maxBodyBytes: number
   /** What the functions have logged, where it can be read. */
   lines?: () => readonly string[]
@@ -71,20 +71,28 @@ export function saidIn(text: string): string {
 }
 
 async function lambda(world: Served, frontDoor: FrontDoor, node?: string): Promise<Target> {
-  const start = (phase: Phase) =>
+  const start = (phase: ReviewPhase) =>
     startLambda({
       entry: world.bundles[`lambda/${phase}`],
       frontDoor,
       env: ENV,
       ...(node !== undefined && { node, stage: 'v2' }),
     })
-  const functions = { mutate: await start('mutate'), validate: await start('validate') }
+  const functions = new Map([
+    ['mutate', await start('mutate')],
+    ['validate', await start('validate')],
+  ])
   return {
-    send: (phase, path, sent) => send(`${functions[phase].url}${path}`, sent),
+    send: async (phase, path, sent) => {
+      // Most deployments have no function for image reviews.
+      const running = functions.get(phase) ?? (await start(phase))
+      functions.set(phase, running)
+      return send(`${running.url}${path}`, sent)
+    },
     maxBodyBytes: LAMBDA_MAX_BODY_BYTES,
-    lines: () => [...functions.mutate.lines, ...functions.validate.lines],
+    lines: () => [...functions.values()].flatMap(({ lines }) => lines),
     close: async () => {
-      await Promise.all([functions.mutate.close(), functions.validate.close()])
+      await Promise.all([...functions.values()].map(({ close }) => close()))
     },
   }
 }

@@ -158,7 +158,7 @@ function configOf(host: string, key: object, kms: object) {
     kms,
     registries: { plainHttp: [host] },
     clusters: [
-      { name: 'prod', tokens },
+      { name: 'prod', tokens, imageReview: true },
       { name: 'bearer', tokens, bearer: [hashOf(BEARER)] },
       { name: 'local', tokens, cidrs: ['127.0.0.0/8', '::1/128'] },
       { name: 'elsewhere', tokens, cidrs: ['203.0.113.0/24'] },
