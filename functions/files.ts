@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml'
@@ -7,13 +8,22 @@ import { type LoadOptions, loadPolicies } from '#shared/policy/load.ts'
 import type { LoadedPolicies, PolicyFault } from '#shared/policy/types.ts'
 import { withAuthorities } from './cluster/authorities.ts'
 import { type Config, parseConfig } from './config.ts'
+import { configNotes } from './config-notes.ts'
 import { knownRegistries } from './credentials/sources.ts'
 import { fileReason } from './file-reason.ts'
 import { withBundleKey } from './policy-bundle/key-file.ts'
 import { loadTrust, type TrustStore } from './trust/store.ts'
+import { yamlFaults } from './yaml-fault.ts'
 
-/** Where commands look for the config when `--config` is not given. */
-export const DEFAULT_CONFIG = 'infra/countersign.yaml'
+/** Where the config is when `--config` is not given: in a checkout, or where `countersign init` writes it. */
+export function defaultConfig(exists: (file: string) => boolean): string {
+  const usual = 'infra/countersign.yaml'
+  const own = 'countersign.yaml'
+  return exists(own) && !exists(usual) ? own : usual
+}
+
+/** The one of the folder this program was started in. */
+export const DEFAULT_CONFIG = defaultConfig(existsSync)
 
 /** A file as it was read; `file` is the path as the operator knows it. */
 export interface TextFile {
@@ -67,15 +77,34 @@ export async function readPolicyFiles(where: string): Promise<TextFile[]> {
     if ((await stat(where)).isFile()) return [await readText(where, 'POLICY_INVALID')]
     const names = await readdir(where, { recursive: true })
     const files = names.filter((name) => POLICY_FILE.test(name)).sort()
-    return await Promise.all(
-      files.map((name) => readText(path.join(where, name), 'POLICY_INVALID')),
-    )
+    return await readAll(where, files)
   } catch (thrown) {
     if (thrown instanceof AdmissionError) throw thrown
     throw new AdmissionError('POLICY_INVALID', `cannot read ${where}: ${fileReason(thrown)}`, {
       cause: thrown,
     })
   }
+}
+
+/** The texts of files of a folder. Throws `POLICY_INVALID` with every one that cannot be read. */
+async function readAll(folder: string, names: readonly string[]): Promise<TextFile[]> {
+  const faults: Fault[] = []
+  const files: TextFile[] = []
+  for (const name of names) {
+    const file = path.join(folder, name)
+    try {
+      const found = await stat(file)
+      // Whoever reads a pipe waits for somebody to write into it.
+      if (!found.isFile() && !found.isDirectory()) throw new Error('is no file')
+      files.push(await readText(file, 'POLICY_INVALID'))
+    } catch (thrown) {
+      // One of ours says what its cause is, and where, once more.
+      const cause = thrown instanceof AdmissionError ? (thrown.cause ?? thrown) : thrown
+      faults.push({ path: file, message: fileReason(cause) })
+    }
+  }
+  if (faults.length === 0) return files
+  throw new AdmissionError('POLICY_INVALID', `${folder}: ${countedFaults(faults)}`, { faults })
 }
 
 /**
@@ -123,8 +152,12 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
   const folder = path.dirname(file)
   try {
     const read = async (name: string) => (await readText(name, 'CONFIG_INVALID')).text
-    const config = await withBundleKey(await withAuthorities(checked, folder, read), folder, read)
-    const trust = await loadTrust(config.trust ?? [], folder, now)
+    const [{ clusters }, { policyBundle }, trust] = await allOf([
+      withAuthorities(checked, folder, read),
+      withBundleKey(checked, folder, read),
+      loadTrust(checked.trust ?? [], folder, now),
+    ])
+    const config = { ...checked, clusters, ...(policyBundle !== undefined && { policyBundle }) }
     const { region, endpoints, vault } = config.kms
     const policyOptions: LoadOptions = {
       ...(region !== undefined && { kmsRegion: region }),
@@ -139,19 +172,27 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       now,
     }
     const notes = () =>
-      [...trust.notes(), ...auditNotes(config)].map((note) => locatedFault(yaml, note))
+      [...trust.notes(), ...configNotes(config, now)].map((note) => locatedFault(yaml, note))
     return { config, folder, trust: { ...trust, notes }, policyOptions }
   } catch (thrown) {
     throw located(yaml, thrown)
   }
 }
 
-/** What is let in whatever policies say has to be known to whoever builds. */
-function auditNotes({ clusters }: Config): Fault[] {
-  return clusters.flatMap(({ name, mode }, index) => {
-    const message = `cluster ${name} is in audit mode: nothing is denied there; what would be is a warning and an audit annotation`
-    return mode === 'audit' ? [{ path: `clusters[${index}].mode`, message }] : []
+/** What all of these come to. Throws one error with the faults of every one that has some. */
+async function allOf<T extends readonly unknown[]>(
+  work: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  const settled = await Promise.allSettled(work)
+  const thrown = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+  // Each is what its place in `work` promised.
+  if (thrown.length === 0) return (await Promise.all(work)) as unknown as T
+  const faults = thrown.flatMap((each) => {
+    if (!(each instanceof AdmissionError) || each.faults.length === 0) throw each
+    return each.faults
   })
+  const lines = faults.map(({ path: where, message }) => `${where}: ${message}`)
+  throw new AdmissionError('CONFIG_INVALID', lines.join('\n'), { faults, cause: thrown[0] })
 }
 
 /** The Config of a YAML file as its document stands now. Throws `CONFIG_INVALID` with the place of every fault. */
@@ -172,14 +213,16 @@ export function located(yaml: YamlFile, thrown: unknown): unknown {
 
 /** A YAML file parsed with comments and positions kept. Throws `CONFIG_INVALID` with the place of every syntax error. */
 export async function readYaml(file: string): Promise<YamlFile> {
-  const { text } = await readText(file, 'CONFIG_INVALID')
+  const { text } = await readText(file, 'CONFIG_INVALID').catch((thrown: unknown) => {
+    throw file === DEFAULT_CONFIG ? withHint(thrown) : thrown
+  })
   const lineCounter = new LineCounter()
   const document = parseDocument(text, { lineCounter, prettyErrors: false })
   const at = (offset: number) => {
     const { line, col } = lineCounter.linePos(offset)
     return `${file}:${line}:${col}`
   }
-  const faults = document.errors.map(({ pos, message }) => ({ path: at(pos[0]), message }))
+  const faults = yamlFaults(document).map(({ offset, message }) => ({ path: at(offset), message }))
   if (faults.length > 0) throw configError(file, faults)
   try {
     document.toJS({ maxAliasCount: MAX_YAML_ALIASES })
@@ -187,6 +230,17 @@ export async function readYaml(file: string): Promise<YamlFile> {
     throw new AdmissionError('CONFIG_INVALID', `${file}: ${fileReason(thrown)}`, { cause: thrown })
   }
   return { file, text, document, locate: (where) => at(offsetOf(document, where)) }
+}
+
+/** Whoever named no config learns how to. */
+function withHint(thrown: unknown): unknown {
+  return thrown instanceof AdmissionError
+    ? new AdmissionError(
+        thrown.code,
+        `${thrown.message}; name the config with --config, or \`countersign init\` makes one`,
+        { cause: thrown },
+      )
+    : thrown
 }
 
 function configError(file: string, faults: readonly Fault[], cause?: unknown): AdmissionError {

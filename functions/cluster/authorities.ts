@@ -16,19 +16,21 @@ export async function withAuthorities(
   read: (file: string) => Promise<string>,
 ): Promise<Config> {
   const faults: Fault[] = []
-  const clusters = await Promise.all(
-    config.clusters.map(async (cluster, index): Promise<ClusterConfig> => {
-      if (cluster.api?.caFile === undefined) return cluster
-      try {
-        const ca = certificatesIn(await read(path.join(folder, cluster.api.caFile)))
-        return { ...cluster, api: { ...cluster.api, ca } }
-      } catch (thrown) {
-        const { message } = toAdmissionError(thrown, 'reading the certificates')
-        faults.push({ path: `clusters[${index}].api.caFile`, message })
-        return cluster
-      }
-    }),
-  )
+  const clusters: ClusterConfig[] = []
+  // One after the other, so that faults are told in the order of the file.
+  for (const [index, cluster] of config.clusters.entries()) {
+    if (cluster.api?.caFile === undefined) {
+      clusters.push(cluster)
+      continue
+    }
+    try {
+      const ca = certificatesIn(await read(path.join(folder, cluster.api.caFile)))
+      clusters.push({ ...cluster, api: { ...cluster.api, ca } })
+    } catch (thrown) {
+      const { message } = toAdmissionError(thrown, 'reading the certificates')
+      faults.push({ path: `clusters[${index}].api.caFile`, message })
+    }
+  }
   if (faults.length === 0) return { ...config, clusters }
   const lines = faults.map(({ path: where, message }) => `${where}: ${message}`)
   throw new AdmissionError('CONFIG_INVALID', lines.join('\n'), { faults })

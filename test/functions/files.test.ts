@@ -1,8 +1,15 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { loadPolicyFolder, readConfig, readPolicyFiles, readText } from '#functions/files.ts'
+import {
+  defaultConfig,
+  loadPolicyFolder,
+  readConfig,
+  readPolicyFiles,
+  readText,
+} from '#functions/files.ts'
 import { MAX_POLICY_BYTES } from '#shared/limits.ts'
 
 let folder: string
@@ -86,6 +93,84 @@ describe('readConfig', () => {
     })
   })
 
+  test.each([
+    {
+      name: 'twice the same key',
+      text: 'a: 1\na: 2\n',
+      says: 'this key stands here twice: keep one',
+    },
+    {
+      name: 'two documents',
+      text: 'a: 1\n---\na: 2\n',
+      says: 'a second document begins here: a config is one',
+    },
+    {
+      name: 'a tab',
+      text: 'a:\n\tb: 1\n',
+      says: 'a tab indents this line: use spaces',
+    },
+    {
+      name: 'an alias of nothing',
+      text: 'a: *b\n',
+      says: 'there is no anchor of this name above',
+    },
+  ])('$name is told with its fix', async ({ text, says }) => {
+    const file = await write('c.yaml', text)
+    await expect(readConfig(file)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      faults: [{ path: expect.stringMatching(/c\.yaml:\d+:\d+$/), message: says }],
+    })
+  })
+
+  test('faults of all the files it names are told at once', async () => {
+    const api = (name: string, caFile: string) => `  - name: ${name}
+    tokens: ["${'a'.repeat(64)}"]
+    api: { server: https://api.example.com, tokenEnv: A, caFile: ${caFile} }
+`
+    const trust = 'trust: [ { trustedRoot: root.json } ]\n'
+    const file = await write(
+      'c.yaml',
+      `${trust}${CONFIG}${api('one', 'large.pem')}${api('two', 'none.pem')}`,
+    )
+    await write('large.pem', 'x'.repeat(900_000))
+    await expect(readConfig(file)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      faults: [
+        { message: expect.stringContaining('clusters[1].api.caFile: ') },
+        { message: expect.stringContaining('clusters[2].api.caFile: ') },
+        { path: `${file}:1:25`, message: expect.stringContaining('trust[0].trustedRoot: ') },
+      ],
+    })
+  })
+
+  test.each([
+    {
+      name: 'has the token of another one',
+      cluster: `{ name: copy, tokens: ["${'b'.repeat(64)}", "${'a'.repeat(64)}"] }`,
+      place: '8:',
+      says: 'clusters[1].tokens[1]: is a token of cluster prod, too (clusters[0].tokens[0]): whoever has it can call as either; `countersign tokens rotate` makes one of its own',
+    },
+    {
+      name: 'has ended',
+      cluster: `{ name: old, tokens: ["${'b'.repeat(64)}"], notAfter: 2026-11-30T00:00:00Z }`,
+      place: '8:',
+      says: 'clusters[1].notAfter: cluster old is unknown since 2026-11-30T00:00:00Z: remove it, or give it a later end',
+    },
+  ])('a cluster that $name is told of', async ({ cluster, place, says }) => {
+    const file = await write('c.yaml', `${CONFIG}  - ${cluster}\n`)
+    const { trust } = await readConfig(file, Date.parse('2026-11-30T00:00:00Z'))
+    expect(trust.notes()).toEqual([
+      { path: expect.stringContaining(`${file}:${place}`), message: says },
+    ])
+  })
+
+  test('the one that is meant when none is named is where init writes it, if there is no other', () => {
+    const with_ = (...names: string[]) => defaultConfig((name) => names.includes(name))
+    expect(with_('countersign.yaml')).toBe('countersign.yaml')
+    expect(with_('countersign.yaml', 'infra/countersign.yaml')).toBe('infra/countersign.yaml')
+    expect(with_()).toBe('infra/countersign.yaml')
+  })
+
   test('a billion laughs is refused', async () => {
     const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x,x]']
     for (let i = 1; i < 10; i++)
@@ -131,6 +216,24 @@ describe('readPolicyFiles', () => {
   test('takes one file, whatever its name', async () => {
     const file = await write('policy.txt', 'x')
     expect(await readPolicyFiles(file)).toEqual([{ file, text: 'x' }])
+  })
+
+  test('every file that cannot be read is told at once, and a pipe is never waited for', async () => {
+    await write('good.yaml', '')
+    await write('bad.yaml', Uint8Array.of(0xff))
+    await mkdir(path.join(folder, 'folder.yaml'))
+    await symlink('nowhere', path.join(folder, 'link.yaml'))
+    execFileSync('mkfifo', [path.join(folder, 'pipe.yaml')])
+    await expect(readPolicyFiles(folder)).rejects.toMatchObject({
+      code: 'POLICY_INVALID',
+      message: `${folder}: 4 faults`,
+      faults: [
+        { path: path.join(folder, 'bad.yaml'), message: 'is not UTF-8 text' },
+        { path: path.join(folder, 'folder.yaml'), message: 'is a folder' },
+        { path: path.join(folder, 'link.yaml'), message: 'no such file or folder' },
+        { path: path.join(folder, 'pipe.yaml'), message: 'is no file' },
+      ],
+    })
   })
 
   test('a folder that is not there is refused', async () => {

@@ -302,13 +302,11 @@ describe('audit mode', () => {
     const file = path.join(folder, 'countersign.yaml')
     await writeFile(file, JSON.stringify(document(...clusters), null, 1))
     const { trust } = await readConfig(file)
-    expect(trust.notes()).toEqual([
-      {
-        path: expect.stringMatching(/countersign\.yaml:\d+:\d+$/),
-        message:
-          'clusters[1].mode: cluster staging is in audit mode: nothing is denied there; what would be is a warning and an audit annotation',
-      },
-    ])
+    expect(trust.notes()).toContainEqual({
+      path: expect.stringMatching(/countersign\.yaml:\d+:\d+$/),
+      message:
+        'clusters[1].mode: cluster staging is in audit mode: nothing is denied there; what would be is a warning and an audit annotation',
+    })
     await rm(folder, { recursive: true })
     const lines: Record<string, unknown>[] = []
     const log = (record: Readonly<Record<string, unknown>>) => lines.push(record)
