@@ -16,16 +16,18 @@ export function addDashboard(scope: Construct, stage: string): Dashboard {
   ]
   dashboard.addWidgets(new TextWidget({ markdown: heading.join('\n'), width: 24, height: 2 }))
   dashboard.addWidgets(
-    graph('Reviews', [embedded('reviews', { period })]),
-    graph('Denials', [embedded('reviews', { period, of: { verdict: 'deny' } })]),
+    graph('Reviews', [embedded(stage, 'reviews', { period })]),
+    graph('Denials', [embedded(stage, 'reviews', { period, of: { verdict: 'deny' } })]),
     graph('Inconclusive', byPhase(stage, 'Inconclusive')),
   )
   dashboard.addWidgets(
-    ...PHASES.map((phase) => graph(`Milliseconds of ${phase}`, durations(phase))),
-    graph('Faults', [embedded('faults', { period })]),
+    ...PHASES.map((phase) => graph(`Milliseconds of ${phase}`, durations(stage, phase))),
+    graph('Faults', [embedded(stage, 'faults', { period })]),
   )
   dashboard.addWidgets(
-    graph('Seals that opened', [embedded('sealUsed', { period, of: { phase: 'validate' } })]),
+    graph('Seals that opened', [
+      embedded(stage, 'sealUsed', { period, of: { phase: 'validate' } }),
+    ]),
     graph('Seals that did not', unopened(stage)),
     graph('Callers not let in', byPhase(stage, 'RefusedCallers')),
   )
@@ -33,7 +35,9 @@ export function addDashboard(scope: Construct, stage: string): Dashboard {
     ['Calls to registries', 'registryCalls'],
     ['Calls to KMS', 'kmsCalls'],
   ]
-  dashboard.addWidgets(...calls.map(([title, name]) => graph(title, [embedded(name, { period })])))
+  dashboard.addWidgets(
+    ...calls.map(([title, name]) => graph(title, [embedded(stage, name, { period })])),
+  )
   return dashboard
 }
 
@@ -47,8 +51,10 @@ function byPhase(stage: string, name: Counted): Lines {
   return PHASES.map((phase) => counted(stage, name, { phase, period, label: phase }))
 }
 
-function durations(phase: (typeof PHASES)[number]): Lines {
-  return ['p50', 'p99'].map((statistic) => embedded('ms', { period, statistic, of: { phase } }))
+function durations(stage: string, phase: (typeof PHASES)[number]): Lines {
+  return ['p50', 'p99'].map((statistic) =>
+    embedded(stage, 'ms', { period, statistic, of: { phase } }),
+  )
 }
 
 /** Only validate opens any. */

@@ -7,7 +7,7 @@ export type Phase = (typeof PHASES)[number]
 /** What `infra/serverless/alarms.cjs` counts in the log of the functions, by stage and phase. */
 export type Counted = 'Inconclusive' | 'SealsAbsent' | 'SealsRefused' | 'RefusedCallers'
 
-/** What every decision's line carries (`functions/metrics.ts`), by cluster, phase and verdict. */
+/** What every decision's line carries (`functions/metrics.ts`), by stage, cluster, phase and verdict. */
 export type Embedded = 'reviews' | 'ms' | 'registryCalls' | 'kmsCalls' | 'sealUsed' | 'faults'
 
 /** The sum of what is counted. */
@@ -28,12 +28,13 @@ export function counted(
 
 /** One line for every combination of cluster, phase and verdict there is, or of those with these dimensions. */
 export function embedded(
+  stage: string,
   metricName: Embedded,
   { period, statistic = 'Sum', of = {} }: EmbeddedOptions,
 ): MathExpression {
   const conditions = Object.entries({ MetricName: metricName, ...of })
   const terms = conditions.map(([name, value]) => `${name}="${value}"`)
-  const search = `{Countersign,cluster,phase,verdict} ${terms.join(' ')}`
+  const search = `{"Countersign/${stage}",cluster,phase,verdict} ${terms.join(' ')}`
   return new MathExpression({
     expression: `SEARCH('${search}', '${statistic}', ${period.toSeconds()})`,
     label: '',

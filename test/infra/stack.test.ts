@@ -169,6 +169,20 @@ describe.skipIf(withoutTools)(suite('the stack'), () => {
     expect(rule?.Targets.map(({ Arn }: Json) => Arn)).toEqual([{ Ref: topic }])
   })
 
+  test('shows and alarms what the functions of its own stage count', () => {
+    const shown = JSON.stringify(ofType(templates.everything, 'AWS::CloudWatch::Dashboard'))
+    const searched = [...shown.matchAll(/SEARCH\('\{(.*?),cluster,phase,verdict\}/g)]
+    expect(searched.length).toBeGreaterThan(8)
+    for (const [, namespace = ''] of searched) {
+      expect(namespace.replace(/[\\"]/g, '')).toBe('Countersign/staging')
+    }
+    expect(shown).not.toMatch(/Countersign(?!\/staging| staging)/)
+    const namespaces = Object.values(ofType(templates.everything, 'AWS::CloudWatch::Alarm')).map(
+      ({ Namespace }) => Namespace,
+    )
+    expect(new Set(namespaces)).toEqual(new Set(['Countersign/staging', 'AWS/CertificateManager']))
+  })
+
   test('gives nobody everything', () => {
     for (const template of Object.values(templates)) {
       const text = JSON.stringify(template.Resources)
