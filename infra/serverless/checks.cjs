@@ -1,0 +1,80 @@
+// What is wrong with the parameters, everything at once, before anything is packaged: a slip in one would leave a permission or a door out
+// without a word, or fail halfway through a deployment.
+
+const ANSWERS = {
+  frontDoor: ['http-api', 'function-url'],
+  sealingKey: ['kms', 'none'],
+  signingKeys: ['kms', 'none'],
+  verifyRemotely: ['true', 'false'],
+  registries: ['amazon', 'none'],
+  tracing: ['PassThrough', 'Active'],
+}
+/** Of a function that is never to run, the API server would get no answer, and webhooks that fail open would admit everything. */
+const LEAST = {
+  mutateConcurrency: 1,
+  validateConcurrency: 1,
+  provisioned: 0,
+  throttleRate: 1,
+  throttleBurst: 1,
+}
+const ARNS = { signingKeyArns: 'kms', ecrRepositoryArns: 'ecr', eventBusArn: 'events' }
+
+function faultsOf(given, endpoint) {
+  const faults = []
+  for (const [name, answers] of Object.entries(ANSWERS)) {
+    if (!answers.includes(given[name])) faults.push(`${name}: expected ${answers.join(' or ')}`)
+  }
+  for (const [name, least] of Object.entries(LEAST)) {
+    if (!/^[0-9]+$/.test(given[name]) || Number(given[name]) < least) {
+      faults.push(`${name}: expected a number from ${least} on`)
+    }
+  }
+  for (const name of ['mutateConcurrency', 'validateConcurrency']) {
+    if (Number(given.provisioned) > Number(given[name])) {
+      faults.push(`provisioned: expected no more than ${name}, which it counts against`)
+    }
+  }
+  for (const [name, service] of Object.entries(ARNS)) {
+    // What the stack wrote is known when CloudFormation reads it.
+    if (given[name] === '' || given[name].startsWith('{{resolve:')) continue
+    const wrong = given[name].split(',').filter((arn) => !isArn(arn, service))
+    if (wrong.length > 0) faults.push(`${name}: expected ARNs of ${service}, with commas between`)
+  }
+  if (given.registries === 'amazon' && given.ecrRepositoryArns === '') {
+    faults.push('ecrRepositoryArns: expected the repositories that registries: amazon reads')
+  }
+  if (given.frontDoor === 'http-api') faults.push(...domainFaults(given, endpoint))
+  return faults
+}
+
+/** IAM follows no alias of a key, and one that is named would be a key that nobody may read. */
+function isArn(text, service) {
+  return text.startsWith('arn:') && text.split(':')[2] === service && !text.includes(':alias/')
+}
+
+function domainFaults({ mtlsDomain }, endpoint) {
+  // A URL for each function is told of by domain.cjs.
+  if (typeof endpoint !== 'string') return []
+  const host = /^https:\/\/([a-z0-9.-]+)\/?$/i.exec(endpoint)?.[1]
+  if (host === undefined) {
+    return ['endpoint of the config: expected https://host, which the API has a domain for']
+  }
+  return host === mtlsDomain
+    ? ['mtlsDomain: expected another domain than that of the endpoint, which asks for none']
+    : []
+}
+
+module.exports = async ({ resolveVariable }) => {
+  const names = new Set(
+    [ANSWERS, LEAST, ARNS].flatMap((each) => Object.keys(each)).concat('mtlsDomain'),
+  )
+  const given = {}
+  for (const name of names) given[name] = String(await resolveVariable(`param:${name}`))
+  const config = await resolveVariable('param:config')
+  const faults = faultsOf(given, await resolveVariable(`file(${config}):endpoint`))
+  if (faults.length === 0) return {}
+  const error = new Error(`parameters:\n  ${faults.join('\n  ')}`)
+  // osls prints it, and where this file stands helps nobody.
+  error.stack = `${error.name}: ${error.message}`
+  throw error
+}
