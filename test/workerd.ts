@@ -5,6 +5,8 @@ import { Log, LogLevel, Miniflare } from 'miniflare'
 /** A Worker in workerd behind a real socket. */
 export interface LocalWorker {
   url: string
+  /** Stores an object in a bucket that is bound to it. */
+  put(bucket: string, key: string, content: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -14,6 +16,8 @@ export async function startWorker(
   bindings: Record<string, string> = {},
   /** What Cloudflare says of every connection. */
   cf: Record<string, unknown> | false = false,
+  /** Buckets of R2, by the names of their bindings. */
+  r2Buckets: string[] = [],
 ): Promise<LocalWorker> {
   const folder = path.dirname(entry)
   const names = (await readdir(folder)).filter((name) => name.endsWith('.mjs'))
@@ -30,6 +34,7 @@ export async function startWorker(
     modulesRoot: folder,
     modules,
     bindings,
+    r2Buckets,
     compatibilityDate: '2026-01-01',
     host: '127.0.0.1',
     port: 0,
@@ -38,5 +43,15 @@ export async function startWorker(
     handleRuntimeStdio: () => undefined,
   })
   const url = await miniflare.ready
-  return { url: url.origin, close: () => miniflare.dispose() }
+  return {
+    url: url.origin,
+    put: async (bucket, key, content) => {
+      // Miniflare's types of it need those of Cloudflare, which nothing else here does.
+      const bound = (await miniflare.getR2Bucket(bucket)) as unknown as {
+        put(key: string, content: string): Promise<unknown>
+      }
+      await bound.put(key, content)
+    },
+    close: () => miniflare.dispose(),
+  }
 }
