@@ -5,6 +5,7 @@ import type { KmsKey } from '#shared/ports.ts'
 import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
 import type { RevocationMode } from '#shared/signature/revocation/types.ts'
 import { parseRange } from './address.ts'
+import { isEndpoint } from './config-schema/endpoint.ts'
 import { CONFIG_SCHEMA, type ConfigDocument } from './config-schema.ts'
 import {
   type CredentialSource,
@@ -180,12 +181,20 @@ export function parseConfig(input: unknown): Config {
   return toConfig(value)
 }
 
-const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/
+const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/
+
+/** `Date` takes the 30th of February for the 2nd of March. */
+function isTime(text: string): boolean {
+  const [, year, month, day] = RFC3339.exec(text)?.map(Number) ?? []
+  if (year === undefined || month === undefined || Number.isNaN(Date.parse(text))) return false
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day
+}
 
 const FORMATS: Formats = {
+  endpoint: isEndpoint,
   'ip-range': (text) => parseRange(text) !== undefined,
   mirror: isMirror,
-  'date-time': (text) => RFC3339.test(text) && !Number.isNaN(Date.parse(text)),
+  'date-time': isTime,
 }
 
 /** What no JSON Schema can say: whether the keys of the config itself can be addressed with these KMS settings. */

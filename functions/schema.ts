@@ -179,7 +179,7 @@ function typeName(schema: TypedSchema): string {
 
 function checkString(schema: Of<'string'>, value: unknown, path: string, walk: Walk): unknown {
   if (typeof value !== 'string') {
-    walk.fault(path, `expected a string, found ${shown(value)}`)
+    walk.fault(path, `expected a string, found ${kindOf(value)}`)
   } else if (schema.enum !== undefined && !schema.enum.includes(value)) {
     const allowed = schema.enum.map((word) => JSON.stringify(word)).join(' or ')
     walk.fault(path, `expected ${allowed}`)
@@ -197,7 +197,9 @@ function checkString(schema: Of<'string'>, value: unknown, path: string, walk: W
 function checkInteger(schema: Of<'integer'>, value: unknown, path: string, walk: Walk): unknown {
   const { minimum, maximum } = schema
   if (!Number.isSafeInteger(value) || Number(value) < minimum || Number(value) > maximum) {
-    walk.fault(path, `expected a whole number from ${minimum} to ${maximum}, found ${shown(value)}`)
+    const isQuoted = typeof value === 'string' && /^-?\d+$/.test(value)
+    const found = `${shown(value)}${isQuoted ? ': leave the quotes out' : ''}`
+    walk.fault(path, `expected a whole number from ${minimum} to ${maximum}, found ${found}`)
   }
   return value
 }
@@ -282,6 +284,12 @@ function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/** What stands where a text should, without the value itself: it may be somebody's secret. */
+function kindOf(value: unknown): string {
+  if (typeof value === 'number') return 'a number: put it in quotes'
+  return typeof value === 'boolean' ? 'true or false: put it in quotes' : shown(value)
 }
 
 function unknownKey(key: string, known: readonly string[]): string {

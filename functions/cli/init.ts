@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
-import { ENDPOINT_URL } from '#functions/config-schema/endpoint.ts'
+import { ENDPOINT_URL, isEndpoint } from '#functions/config-schema/endpoint.ts'
 import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
 import { fileReason } from '#functions/file-reason.ts'
 import { toPem } from '#functions/local/pem.ts'
@@ -98,11 +98,12 @@ function checkOptions({ cluster, endpoint, region }: InitOptions): void {
     ['--endpoint', endpoint, ENDPOINT_URL],
     ['--region', region, kms.properties.region],
   ] as const
-  const faults = rules.flatMap(([option, value, rule]): Fault[] =>
-    new RegExp(rule.pattern, 'u').test(value) && !/['"\\#]|: /.test(value)
-      ? []
-      : [{ path: option, message: rule.patternErrorMessage }],
-  )
+  const faults = rules.flatMap(([option, value, rule]): Fault[] => {
+    // In the files it stands without quotes.
+    const isPlain = new RegExp(rule.pattern, 'u').test(value) && !/['"\\#]|:( |$)/.test(value)
+    const isRight = isPlain && (rule !== ENDPOINT_URL || isEndpoint(value))
+    return isRight ? [] : [{ path: option, message: rule.patternErrorMessage }]
+  })
   if (faults.length === 0) return
   const list = faults.map(({ path: option }) => option).join(', ')
   throw new AdmissionError('CONFIG_INVALID', `cannot be in a config: ${list}`, { faults })

@@ -121,6 +121,23 @@ describe('parseConfig', () => {
       having('endpoint', { validate: 'http://b.example', imageReviews: 'https://c.example' }),
       ['endpoint.imageReviews', 'endpoint.mutate', 'endpoint.validate'],
     ],
+    ...[
+      'https://a\u0000b.example',
+      'https://[::1',
+      'https://a.example:99999',
+      'https://a b.example',
+      'https://a.example/%zz',
+      'https://a.example/\u0007',
+    ].map((url): [string, unknown, string[]] => [
+      `an endpoint that API servers cannot read, ${JSON.stringify(url)}`,
+      having('endpoint', url),
+      ['endpoint'],
+    ]),
+    [
+      'a day that no month has',
+      having('clusters', [{ name: 'a', tokens: [hash('a')], notAfter: '2027-02-30T00:00:00Z' }]),
+      ['clusters[0].notAfter'],
+    ],
     ['an endpoint that is no text', having('endpoint', ['https://a.example']), ['endpoint']],
     ['no sealing key at all', having('outcomes.key', {}), ['outcomes.key']],
     [
@@ -416,4 +433,31 @@ describe('infra/', () => {
     const config = parseConfig(parse(await file('countersign.yaml')))
     expect(config.clusters.map(({ name }) => name)).toEqual(['example'])
   })
+})
+
+test('what YAML takes for something else is told with its fix, and never shown where a secret may stand', () => {
+  const fault = (path: string, message: string) => ({ path, message })
+  const cluster = {
+    name: true,
+    tokens: [12345678],
+    kubernetes: 1.31,
+    limits: { bodyBytes: '100000', concurrentReviews: '5x' },
+  }
+  expect(() => parseConfig(having('clusters', [cluster]))).toThrow(
+    expect.objectContaining({
+      faults: [
+        fault('clusters[0].name', 'expected a string, found true or false: put it in quotes'),
+        fault('clusters[0].tokens[0]', 'expected a string, found a number: put it in quotes'),
+        fault(
+          'clusters[0].limits.bodyBytes',
+          'expected a whole number from 65536 to 7340032, found a string: leave the quotes out',
+        ),
+        fault(
+          'clusters[0].limits.concurrentReviews',
+          'expected a whole number from 1 to 1000, found a string',
+        ),
+        fault('clusters[0].kubernetes', 'expected a string, found a number: put it in quotes'),
+      ],
+    }),
+  )
 })

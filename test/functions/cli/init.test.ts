@@ -147,10 +147,12 @@ describe('init', () => {
   })
 
   test('takes nothing that a config could not hold, and says all of it', async () => {
-    const args = ['--cluster', 'Prod', '--endpoint', 'http://x', '--region', 'mars']
-    const { code, err } = await init(...args)
-    expect(code).toBe(2)
-    expect(err).toMatch(/--cluster {2}.*\n {2}--endpoint {2}.*\n {2}--region {2}/)
+    for (const endpoint of ['http://x', 'https://x:', 'https://x:99999', 'https://[::1']) {
+      const args = ['--cluster', 'Prod', '--endpoint', endpoint, '--region', 'mars']
+      const { code, err } = await init(...args)
+      expect(code).toBe(2)
+      expect(err).toMatch(/--cluster {2}.*\n {2}--endpoint {2}.*\n {2}--region {2}/)
+    }
     expect(await names()).toEqual([])
   })
 
