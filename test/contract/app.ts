@@ -5,7 +5,7 @@ import type { JsonObject } from '#shared/admission/types.ts'
 import { parseJson } from '#shared/json.ts'
 import { TOKEN } from './deploy.ts'
 import { pod, review, UID } from './review.ts'
-import { type Answer, opened, type Sent, type Target } from './targets.ts'
+import { type Answer, opened, type Sent, STAGE, type Target } from './targets.ts'
 import { BEARER, type World } from './world.ts'
 
 const PHASES = ['mutate', 'validate'] as const
@@ -88,6 +88,18 @@ export function contract(
         })
         expect((target().lines?.() ?? []).join('\n')).not.toMatch(new RegExp(`${TOKEN}|${BEARER}`))
       })
+    })
+
+    test('metrics are those of the stage, where a reader of the log takes them out', async () => {
+      await target().send('validate', at('validate'), {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(review({ object: pod() })),
+      })
+      const namespaces = (target().lines?.() ?? [])
+        .filter((line) => line.includes('"_aws"'))
+        .map((line) => JSON.parse(line)._aws.CloudWatchMetrics[0].Namespace)
+      const isLambda = name.startsWith('Lambda')
+      expect([...new Set(namespaces)]).toEqual(isLambda ? [`Countersign/${STAGE}`] : [])
     })
 
     describe('bodies', () => {

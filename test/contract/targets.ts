@@ -5,6 +5,7 @@ import { compose } from '#functions/compose.ts'
 import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
+import { STAGE_VARIABLE } from '#functions/metrics.ts'
 import { startNodeServer } from '#functions/node.ts'
 import type { ReviewPhase } from '#shared/engine/types.ts'
 import { LAMBDA_MAX_BODY_BYTES, MAX_BODY_BYTES } from '#shared/limits.ts'
@@ -45,6 +46,9 @@ export const TARGETS: Readonly<Record<string, (world: Served) => Promise<Target>
   'Node server over TLS': server,
 }
 
+/** The stage that Lambda functions are deployed as. */
+export const STAGE = 'staging'
+
 /** The target that is open while the tests of the suite that asks for it run. */
 export function opened(open: () => Promise<Target>): () => Target {
   let target: Target
@@ -75,7 +79,7 @@ async function lambda(world: Served, frontDoor: FrontDoor, node?: string): Promi
     startLambda({
       entry: world.bundles[`lambda/${phase}`],
       frontDoor,
-      env: ENV,
+      env: { ...ENV, [STAGE_VARIABLE]: STAGE },
       ...(node !== undefined && { node, stage: 'v2' }),
     })
   const functions = new Map([
