@@ -5,8 +5,14 @@ import { type VerifiedResponse, verifyResponse } from '#shared/admission/respons
 import type { AdmissionRequest, JsonObject, JsonPatchOperation } from '#shared/admission/types.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { copyJson, parseJson } from '#shared/json.ts'
+import {
+  createImagePolicy,
+  type ImagePolicy,
+  type ImagePolicyOptions,
+  type ImageReviewCall,
+} from './image-policy.ts'
 import { type Submission, toAdmissionRequest, withStoreFields } from './submission.ts'
-import { createWebhookClient, type Webhook, type WebhookClient } from './webhook.ts'
+import { createWebhookClient, growth, type Webhook, type WebhookClient } from './webhook.ts'
 
 /** Where in the chain a call was made; `reinvoke` is the second and last round of a mutating webhook. */
 export type Phase = 'mutate' | 'reinvoke' | 'validate'
@@ -37,6 +43,8 @@ export interface Admission {
   /** The object as it is stored, or as it was when it was refused; null on DELETE. */
   object: JsonObject | null
   calls: readonly WebhookCall[]
+  /** The ImageReview of this submission, if ImagePolicyWebhook is on and there was one. */
+  imageReviews: readonly ImageReviewCall[]
   warnings: readonly string[]
   /** As they stand in the audit log: `<webhook name>/<key>`, and the chain's own. */
   auditAnnotations: Readonly<Record<string, string>>
@@ -52,6 +60,8 @@ export interface ApiServerOptions {
   /** Absent when the mutating webhook is not configured or does not match. */
   mutating?: Webhook | undefined
   validating?: Webhook | undefined
+  /** ImagePolicyWebhook; off when absent. */
+  imagePolicy?: Omit<ImagePolicyOptions, 'ca' | 'now' | 'meter'> | undefined
   /** Epoch milliseconds, for `creationTimestamp`. */
   now: () => number
   /** Counters to read around every call, such as the requests a registry has received. */
@@ -65,15 +75,23 @@ export interface ApiServer {
 }
 
 /**
- * The admission side of an API server: mutating webhook, other webhooks, one reinvocation, the names and ids the store sets, validating
- * webhook (`specs/kubernetes-admission.md` 1, 2.6–2.10, 4). It checks every answer as the API server does and speaks its words. Not
+ * The admission side of an API server: mutating webhook, other webhooks, one reinvocation, the names and ids the store sets, ImagePolicyWebhook,
+ * validating webhook (`specs/kubernetes-admission.md` 0.1, 1, 2.6–2.10, 4, 9). It checks every answer as the API server does and speaks its words. Not
  * modelled: matching rules, in-tree plugins, schema defaulting, and `Retry-After`.
  */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const client = createWebhookClient(options.ca)
+  const { ca, now, meter, imagePolicy } = options
+  // What it has been told it keeps, however many submissions there are.
+  const images =
+    imagePolicy && createImagePolicy({ ...imagePolicy, ca, now, ...(meter && { meter }) })
   return {
-    admit: (submission, { later = [] } = {}) => new Chain(options, client, submission).run(later),
-    close: () => client.close(),
+    admit: (submission, { later = [] } = {}) =>
+      new Chain(options, { client, images }, submission).run(later),
+    close: () => {
+      client.close()
+      images?.close()
+    },
   }
 }
 
@@ -82,19 +100,28 @@ interface Refusal {
   message: string
 }
 
+/** Whom a chain asks. */
+interface Backends {
+  client: WebhookClient
+  images: ImagePolicy | undefined
+}
+
 /** One submission on its way through the chain. */
 class Chain {
   readonly #options: ApiServerOptions
   readonly #client: WebhookClient
+  readonly #images: ImagePolicy | undefined
   readonly #submission: Submission
   readonly #calls: WebhookCall[] = []
+  readonly #imageReviews: ImageReviewCall[] = []
   readonly #warnings = new Set<string>()
   readonly #audit: Record<string, string> = {}
   #object: JsonObject | null
 
-  constructor(options: ApiServerOptions, client: WebhookClient, submission: Submission) {
+  constructor(options: ApiServerOptions, { client, images }: Backends, submission: Submission) {
     this.#options = options
     this.#client = client
+    this.#images = images
     this.#submission = submission
     this.#object = submission.object && copyObject(submission.object)
   }
@@ -108,6 +135,7 @@ class Chain {
       message: refusal?.message ?? '',
       object: this.#object,
       calls: this.#calls,
+      imageReviews: this.#imageReviews,
       warnings: [...this.#warnings],
       auditAnnotations: this.#audit,
       ms: performance.now() - started,
@@ -153,10 +181,22 @@ class Chain {
     if (this.#submission.operation === 'CREATE' && this.#object !== null) {
       this.#object = withStoreFields(this.#object, this.#options.now())
     }
+    const refusal = await this.#reviewImages()
+    if (refusal !== undefined) return refusal
     const webhook = this.#options.validating
     if (webhook === undefined) return undefined
     const call = await this.#call(webhook, 'validate')
     return this.#refusal(webhook, call)
+  }
+
+  /** Of the object as it will be stored: plugins of the API server itself come before webhooks. */
+  async #reviewImages(): Promise<Refusal | undefined> {
+    const request = toAdmissionRequest(this.#submission, this.#object)
+    const reviewed = await this.#images?.review(request)
+    if (reviewed === undefined) return undefined
+    this.#imageReviews.push(reviewed.call)
+    Object.assign(this.#audit, reviewed.auditAnnotations)
+    return reviewed.refusal
   }
 
   /** Makes one call and records it, with its warnings and audit annotations (also those of a denial). */
@@ -196,12 +236,6 @@ class Chain {
       webhook.name
     return undefined
   }
-}
-
-function growth(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>) {
-  return Object.fromEntries(
-    Object.entries(after).map(([name, count]) => [name, count - (before[name] ?? 0)]),
-  )
 }
 
 /** The answer after the API server's checks, or the failure they make of it. */

@@ -15,10 +15,10 @@ export interface Webhook {
   reinvocationPolicy?: 'Never' | 'IfNeeded'
 }
 
-/** What came back over HTTPS, before anything in it is believed; or why nothing did, in the API server's words. */
+/** What came back over HTTPS, before anything in it is believed; or why nothing did, in the API server's words, and what status it had. */
 export type Reply =
   | { ok: true; body: string; ms: number }
-  | { ok: false; reason: string; ms: number }
+  | { ok: false; reason: string; status?: number; ms: number }
 
 /** An answer longer than this is not a review, bytes. */
 const MAX_REPLY_BYTES = 16 * 1024 * 1024
@@ -47,12 +47,23 @@ async function post(
   const review = { kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', request }
   // An AdmissionRequest is JSON all the way down; an interface just has no index signature.
   const text = stringifyJson(review as unknown as JsonValue)
+  return exchange(agent, url, text, webhook.timeoutSeconds * 1000)
+}
+
+/** What an HTTPS server answers to a text of JSON. Never throws. */
+export async function exchange(
+  agent: https.Agent,
+  url: URL,
+  text: string,
+  timeoutMs: number,
+): Promise<Reply> {
   const started = performance.now()
   const elapsed = () => performance.now() - started
   try {
-    const { status, body } = await send(agent, url, text, webhook.timeoutSeconds * 1000)
-    if (status < 200 || status > 206)
-      return { ok: false, reason: statusText(status, body), ms: elapsed() }
+    const { status, body } = await send(agent, url, text, timeoutMs)
+    if (status < 200 || status > 206) {
+      return { ok: false, reason: statusText(status, body), status, ms: elapsed() }
+    }
     if (body === '') {
       return { ok: false, reason: `0-length response with status code: ${status}`, ms: elapsed() }
     }
@@ -122,4 +133,14 @@ function statusText(status: number, body: string): string {
         return `the server responded with the status code ${status} but did not return more information`
       return `an error on the server (${JSON.stringify(body.slice(0, 200) || 'unknown')}) has prevented the request from succeeding`
   }
+}
+
+/** By how much each counter grew. */
+export function growth(
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+) {
+  return Object.fromEntries(
+    Object.entries(after).map(([name, count]) => [name, count - (before[name] ?? 0)]),
+  )
 }
