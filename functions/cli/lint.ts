@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
-import { stringify } from 'yaml'
 import type { Cli, ExitCode, Io } from './io.ts'
+import { kubernetesYaml } from './kubernetes-yaml.ts'
 import { type Finding, type Linted, lintFiles } from './lint/findings.ts'
 import { toSarif } from './lint/sarif.ts'
 import { withStatus } from './lint/status.ts'
@@ -48,11 +48,7 @@ async function lint(
     case 'yaml':
       // The documents are for programs, so what is wrong with them goes elsewhere.
       io.err(lines(io, findings, linted))
-      io.out(
-        withStatus(linted.files)
-          .map((policy) => stringify(policy, { lineWidth: 0 }))
-          .join('---\n'),
-      )
+      io.out(withStatus(linted.files).map(kubernetesYaml).join('---\n'))
       break
     case 'text':
       io.out(lines(io, findings, linted))

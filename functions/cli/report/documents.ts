@@ -1,7 +1,7 @@
-import { stringify } from 'yaml'
 import { nodeHash } from '#functions/hash-node.ts'
 import { toHex, utf8 } from '#shared/bytes.ts'
 import type { EventResource } from '#shared/report/event.ts'
+import { kubernetesYaml } from '../kubernetes-yaml.ts'
 import { placeOf, type Result, summaryOf } from './fold.ts'
 
 /** The two APIs of reports. */
@@ -30,12 +30,7 @@ const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 /** YAML documents, one report for every resource as Kyverno writes them, with names that follow from cluster and resource. */
 export function* reportDocuments(api: ReportApi, results: readonly Result[]): Generator<string> {
   for (const group of byResource(results)) {
-    // Version 1.1 is what Kubernetes reads: there `yes` and `1_0` have to stand in quotes.
-    const text = stringify(wellFormed(reportOf(api, group)), {
-      version: '1.1',
-      aliasDuplicateObjects: false,
-      lineWidth: 0,
-    })
+    const text = kubernetesYaml(wellFormed(reportOf(api, group)))
     yield `---\n${text}`
   }
 }

@@ -1,7 +1,7 @@
-import { stringify } from 'yaml'
 import { unreachable } from '#shared/errors.ts'
 import { IMAGE_POLICY_KUBECONFIG, IMAGE_POLICY_PLUGIN } from '#shared/webhook/image-policy.ts'
 import { admissionConfiguration, serverKubeconfig } from '#shared/webhook/server.ts'
+import { kubernetesYaml } from '../kubernetes-yaml.ts'
 import type { ImagePolicyPlan } from './image-policy.ts'
 import type { Plan } from './plan.ts'
 
@@ -193,11 +193,9 @@ function webhookComments({ cluster, token, notes }: Plan): string[] {
   ]
 }
 
-/** The YAML text of a file. Kubernetes reads YAML 1.1, where `no` and `y` are booleans: they are quoted. */
+/** The YAML text of a file. */
 export function yamlOf({ comments, objects }: Pick<OutputFile, 'comments' | 'objects'>): string {
   const head = comments.map((line) => `# ${line}\n`).join('')
-  const documents = objects.map((object) =>
-    stringify(object, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false }),
-  )
+  const documents = objects.map(kubernetesYaml)
   return `${head}${documents.join('---\n')}`
 }
