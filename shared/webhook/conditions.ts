@@ -87,23 +87,24 @@ interface Choosing {
 interface Reach {
   /** It may be sent another version of an object than the one that was written. */
   converts: boolean
-  /** What leaves out requests of a policy that fails closed, and not of its webhook. */
-  wider: string | undefined
+  /** What of a policy that fails closed lets requests in that the API server would refuse where a condition fails. */
+  admitting: string | undefined
 }
 
 function reachOf({ base, variants }: PolicySource): Reach {
-  const { namespace, matchConstraints, failurePolicy } = base
+  const { namespace, matchConstraints, failurePolicy, validationActions } = base
   const { excludeResourceRules, resourceRules, namespaceSelector } = matchConstraints
   const parts: [string, boolean][] = [
     ['excludeResourceRules', excludeResourceRules.length > 0],
     ['resourceNames', resourceRules.some(({ resourceNames = [] }) => resourceNames.length > 0)],
     ['namespaceSelector', namespace !== undefined && namespaceSelector !== undefined],
+    ['validationActions without Deny', !validationActions.includes('Deny')],
   ]
   const names = parts.flatMap(([name, isThere]) => (isThere ? [name] : []))
   const isOpen = failurePolicy === 'Ignore' || names.length === 0
   return {
     converts: mayConvert([base, ...variants]),
-    wider: isOpen ? undefined : names.join(' and '),
+    admitting: isOpen ? undefined : names.join(' and '),
   }
 }
 
@@ -124,8 +125,8 @@ function inOrder(
       stays(
         'it reads request.resource, which is here what the object was written as, and there what it was converted to',
       )
-    } else if (reach.wider !== undefined) {
-      stays(`where it fails, the API server would refuse what ${reach.wider} leave out as well`)
+    } else if (reach.admitting !== undefined) {
+      stays(`where it fails, the API server would also refuse what ${reach.admitting} let in`)
     } else if (forms.some((form) => !isQualifiedName(form.name))) {
       stays('its name is too long once it says which controllers it is about')
     } else if (forms.some((form) => taken.has(form.name))) {

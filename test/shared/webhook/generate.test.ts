@@ -702,6 +702,16 @@ describe('generateWebhooks', () => {
         kept: true,
       },
       {
+        name: 'what a policy that fails closed only reports',
+        document: {
+          spec: {
+            validationActions: ['Audit', 'Warn'],
+            matchConditions: [{ name: 'x', expression: "object.metadata.labels.tier == 'a'" }],
+          },
+        },
+        kept: false,
+      },
+      {
         name: 'what the selector of a namespaced policy leaves out',
         document: {
           namespace: 'team-a',
