@@ -9,9 +9,9 @@ import type { LoadedPolicies, PolicyFault } from '#shared/policy/types.ts'
 import { withAuthorities } from './cluster/authorities.ts'
 import { type Config, parseConfig } from './config.ts'
 import { configNotes } from './config-notes.ts'
-import { knownRegistries } from './credentials/sources.ts'
 import { fileReason } from './file-reason.ts'
 import { withBundleKey } from './policy-bundle/key-file.ts'
+import { type PolicySettings, policyOptionsOf, settingsBesideFaults } from './policy-settings.ts'
 import { loadTrust, type TrustStore } from './trust/store.ts'
 import { yamlFaults } from './yaml-fault.ts'
 
@@ -158,24 +158,28 @@ export async function readConfig(file: string, now: number = Date.now()): Promis
       loadTrust(checked.trust ?? [], folder, now),
     ])
     const config = { ...checked, clusters, ...(policyBundle !== undefined && { policyBundle }) }
-    const { region, endpoints, vault } = config.kms
-    const policyOptions: LoadOptions = {
-      ...(region !== undefined && { kmsRegion: region }),
-      kmsEndpoints: endpoints,
-      ...(vault !== undefined && { kmsVault: vault }),
-      registries: knownRegistries(config.registries),
-      ...trust.options,
-      ...(config.revocation !== undefined && { notaryRevocation: config.revocation.mode }),
-      ...(config.exceptions !== undefined && { exceptions: config.exceptions }),
-      ignoreOtherKinds: config.ignoreOtherKinds ?? false,
-      httpInNamespacedPolicies: config.http?.namespacedPolicies ?? false,
-      now,
-    }
+    const policyOptions = policyOptionsOf(config, trust, now)
     const notes = () =>
       [...trust.notes(), ...configNotes(config, now)].map((note) => locatedFault(yaml, note))
     return { config, folder, trust: { ...trust, notes }, policyOptions }
   } catch (thrown) {
     throw located(yaml, thrown)
+  }
+}
+
+/**
+ * What a config file that `readConfig` refuses still says about policies; undefined where it is wrong about what they need, or no YAML.
+ */
+export async function readPolicySettings(
+  file: string,
+  now: number = Date.now(),
+): Promise<PolicySettings | undefined> {
+  try {
+    const { document } = await readYaml(file)
+    return await settingsBesideFaults(document.toJS(), path.dirname(file), now)
+  } catch (thrown) {
+    if (thrown instanceof AdmissionError) return undefined
+    throw thrown
   }
 }
 

@@ -6,9 +6,11 @@ import {
   DEFAULT_CONFIG,
   readConfig,
   readPolicyFiles,
+  readPolicySettings,
   readYaml,
   type TextFile,
 } from '#functions/files.ts'
+import type { PolicySettings } from '#functions/policy-settings.ts'
 import { loadTrust } from '#functions/trust/store.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import { type LoadOptions, loadPolicies } from '#shared/policy/load.ts'
@@ -48,15 +50,18 @@ export async function lintFiles(
     throw new AdmissionError('CONFIG_INVALID', message)
   }
   const config = named === undefined ? undefined : await lintConfig(named)
-  const folders = paths.length > 0 ? paths : foldersOf(config?.read)
-  const files = (await Promise.all(folders.map(readPolicyFiles))).flat()
-  const options = config?.read?.policyOptions ?? (await usualOptions())
+  const beside =
+    named !== undefined && config?.read === undefined ? await readPolicySettings(named) : undefined
+  const folders = paths.length > 0 ? paths : foldersOf(config?.read, beside)
+  const { files, unread } = await filesOf(folders, beside !== undefined)
+  const options = config?.read?.policyOptions ?? beside?.options ?? (await usualOptions())
   const loaded = await loadPolicies(
     files.map(({ file, text }) => ({ name: file, text })),
     options,
   )
   const findings = [
     ...(config?.findings ?? []),
+    ...unread,
     ...loaded.faults.map((fault): Finding => ({ severity: 'error', ...fault })),
     ...[...loaded.warnings, ...upstreamNotes(files)].map(
       (note): Finding => ({ severity: 'warning', ...note }),
@@ -70,13 +75,29 @@ export async function lintFiles(
   return { files, policies: countPolicies(loaded), findings: inOrder(findings) }
 }
 
+/** The texts of the policies. What cannot be read ends everything, unless there are other faults to tell: then it is one of them. */
+async function filesOf(
+  folders: readonly string[],
+  hasOtherFaults: boolean,
+): Promise<{ files: readonly TextFile[]; unread: readonly Finding[] }> {
+  try {
+    return { files: (await Promise.all(folders.map(readPolicyFiles))).flat(), unread: [] }
+  } catch (thrown) {
+    if (!(thrown instanceof AdmissionError) || !hasOtherFaults) throw thrown
+    const { message, faults } = thrown
+    const all = faults.length === 0 ? [{ path: folders[0] ?? '', message }] : faults
+    return { files: [], unread: all.map((fault) => placed(fault, 'error', 'POLICY_INVALID')) }
+  }
+}
+
 /** Policies by key, as their variants for controllers have the same one. */
 function countPolicies({ policies }: LoadedPolicies): number {
   return new Set(policies.map(policyKey)).size
 }
 
-function foldersOf(read: ConfigFiles | undefined): string[] {
-  return read === undefined ? [] : [path.join(read.folder, read.config.policies)]
+function foldersOf(read: ConfigFiles | undefined, beside: PolicySettings | undefined): string[] {
+  if (read !== undefined) return [path.join(read.folder, read.config.policies)]
+  return beside === undefined ? [] : [beside.policies]
 }
 
 async function usualOptions(): Promise<LoadOptions> {

@@ -125,3 +125,22 @@ test('what config and policies say against each other is told once, with its pla
   )
   expect(rest).toEqual([''])
 })
+
+test('faults of the config and of the policies are told at once, and nothing is built', async () => {
+  const config = path.join(folder, 'countersign.yaml')
+  await writeFile(config, (await readFile(config, 'utf8')).replace(/^endpoint: /m, 'endpont: '))
+  const policies = path.join(folder, 'policies')
+  await cp(path.join(policies, 'shop-images.yaml'), path.join(policies, 'twice.yaml'))
+  const out = path.join(folder, 'out')
+  const { code, err } = await countersign(['build', '--config', config, '--out', out])
+  const [first, ...faults] = err.trimEnd().split('\n')
+  expect([code, first]).toEqual([2, `countersign build: ${config} and its policies: 3 faults`])
+  expect(faults).toEqual([
+    expect.stringMatching(
+      /countersign\.yaml:\d+:\d+ {2}endpont: unknown key; did you mean "endpoint"/,
+    ),
+    expect.stringMatching(/countersign\.yaml:\d+:\d+ {2}endpoint: is required$/),
+    expect.stringMatching(/twice\.yaml:\d+:\d+ {2}metadata\.name: /),
+  ])
+  expect(await readdir(folder)).not.toContain('out')
+})

@@ -170,6 +170,7 @@ ${clusters}
     expect(code).toBe(1)
     expect(out).toContain('@/countersign.yaml:5:5: error: clusters[0].tokens: ')
     expect(out).toContain('@/countersign.yaml:6:10: error: unknown: ')
+    expect(out).toContain('@/policies: error: cannot read @/policies: no such file or folder\n')
   })
 
   test('config and policies have to fit', async () => {
@@ -233,6 +234,42 @@ ${clusters}
           },
         ],
       },
+    ])
+  })
+
+  test('faults of the config and of the policies are told at once, unless the config is wrong about what policies need', async () => {
+    const config = (more: string) => `policies: policies
+endpoint: http://a.example
+outcomes: { key: { secrets: [ { id: a, env: SEAL } ] } }
+kms: { region: ${more} }
+clusters: [ { name: prod, tokens: [], colour: red } ]
+`
+    const aws = policy().replace(
+      'attestors: []',
+      'attestors: [{name: a, cosign: {key: {kms: "awskms:///alias/a"}, ctlog: {insecureIgnoreTlog: true}}}]',
+    )
+    const files = { 'policies/a.yaml': aws, 'policies/b.yaml': policy() }
+    const both = await lint(
+      { 'c.yaml': config('eu-central-1'), ...files },
+      ...['--config', '@/c.yaml', '-o', 'json'],
+    )
+    const paths = (out: string) => JSON.parse(out).findings.map(({ path }: Finding) => path)
+    expect(both.code).toBe(1)
+    expect(paths(both.out)).toEqual([
+      'endpoint',
+      'clusters[0].tokens',
+      'clusters[0].colour',
+      'metadata.name',
+    ])
+    const one = await lint(
+      { 'c.yaml': config('Mars'), ...files },
+      ...['--config', '@/c.yaml', '-o', 'json'],
+    )
+    expect(paths(one.out)).toEqual([
+      'endpoint',
+      'kms.region',
+      'clusters[0].tokens',
+      'clusters[0].colour',
     ])
   })
 
