@@ -4,6 +4,7 @@ import { loadRegex } from '../cel/regex.ts'
 import { OUTCOMES_ANNOTATION, SEAL_ANNOTATION } from '../outcome/annotation.ts'
 import { compareTexts, type LabelSelector } from '../policy/types.ts'
 import { webhookEnvironment } from './conditions.ts'
+import { mergeSelectors } from './selectors.ts'
 import type {
   Webhook,
   WebhookCondition,
@@ -54,7 +55,8 @@ export interface Companion {
  * - where the mutate phase is called, it replaces or removes both annotations, and there is nothing to forbid;
  * - where it is called for some updates only, as match conditions say, both are still replaced before they count, and nothing here could tell
  *   who wrote them: pinning an image may turn an update that it was called for into one that the conditions leave out;
- * - where it is never called for updates, whatever an update changes in them was written by somebody else: it is denied. They may be removed, and
+ * - where it is never called for updates, whatever an update changes in them was written by somebody else: it is denied, in the namespaces where
+ *   the mutate phase is called when the object is created. They may be removed, and
  *   may be written by the controllers of the cluster, which copy the annotations of a Deployment to its ReplicaSets, and by rollbacks, which
  *   copy them back;
  * - where it may fail open, an object without outcomes is one that it did not look at, or that no policy is about: a warning and an audit
@@ -66,10 +68,10 @@ export async function companionPolicies(
   options: WebhookOptions,
 ): Promise<Companion> {
   const updates = notUpdated(mutating.webhooks)
+  const forbidding = await Promise.all(updates.map((each) => writing(each, options)))
   const ignoring = mutating.webhooks.filter(({ failurePolicy }) => failurePolicy === 'Ignore')
-  const forbidding = updates.length === 0 ? [] : writing(updates, options)
   const showing = await Promise.all(ignoring.map((webhook) => failedOpen(webhook, options)))
-  const objects = [...forbidding, ...showing.flat()]
+  const objects = [...forbidding, ...showing].flat()
   const notes: WebhookNote[] = []
   const path = 'companion policies'
   if (updates.length === 0) {
@@ -90,19 +92,36 @@ export async function companionPolicies(
   return { objects, notes, faults: await expressionFaults(objects, options) }
 }
 
-/** What the mutate phase is called for when it is created and not when it is updated, in no webhook. */
-function notUpdated(webhooks: readonly Webhook[]): WebhookRule[] {
-  const rules = webhooks.flatMap((webhook) => webhook.rules)
-  const updated = rules.filter(hasUpdate)
-  const found = rules.flatMap((rule): WebhookRule[] => {
-    const resources = ownResources(rule).filter(
-      (resource) => !updated.some((other) => mayCover(other, rule, resource)),
-    )
-    return hasUpdate(rule) || resources.length === 0
-      ? []
-      : [{ ...rule, operations: ['UPDATE'], resources }]
-  })
-  const byText = new Map(found.map((rule) => [JSON.stringify(rule), rule]))
+/** What is left alone when it is updated, in the namespaces of one selector. */
+interface NotUpdated {
+  namespaceSelector: LabelSelector
+  rules: WebhookRule[]
+}
+
+/** What the mutate phase is called for when it is created and not when it is updated, in no webhook; by namespaces. */
+function notUpdated(webhooks: readonly Webhook[]): NotUpdated[] {
+  const updated = webhooks.flatMap(({ rules }) => rules.filter(hasUpdate))
+  const found = new Map<string, NotUpdated>()
+  for (const { namespaceSelector, rules } of webhooks) {
+    const left = rules.flatMap((rule) => leftAlone(rule, updated))
+    if (left.length === 0) continue
+    const key = JSON.stringify(namespaceSelector)
+    const others = found.get(key)?.rules ?? []
+    found.set(key, { namespaceSelector, rules: eachOnce([...others, ...left]) })
+  }
+  return [...found].sort(([a], [b]) => compareTexts(a, b)).map(([, each]) => each)
+}
+
+function leftAlone(rule: WebhookRule, updated: readonly WebhookRule[]): WebhookRule[] {
+  if (hasUpdate(rule) || !rule.operations.includes('CREATE')) return []
+  const resources = ownResources(rule).filter(
+    (resource) => !updated.some((other) => mayCover(other, rule, resource)),
+  )
+  return resources.length === 0 ? [] : [{ ...rule, operations: ['UPDATE'], resources }]
+}
+
+function eachOnce(rules: readonly WebhookRule[]): WebhookRule[] {
+  const byText = new Map(rules.map((rule) => [JSON.stringify(rule), rule]))
   return [...byText].sort(([a], [b]) => compareTexts(a, b)).map(([, rule]) => rule)
 }
 
@@ -157,18 +176,18 @@ const NO_ROLLBACK: WebhookCondition = {
     "request.kind.group != 'apps' || request.kind.kind != 'Deployment' || object.spec.template == oldObject.spec.template",
 }
 
-function writing(
-  rules: WebhookRule[],
+async function writing(
+  { namespaceSelector, rules }: NotUpdated,
   options: WebhookOptions,
-): (CompanionPolicy | CompanionBinding)[] {
+): Promise<(CompanionPolicy | CompanionBinding)[]> {
   return withBinding(
     {
-      name: nameOf('annotations.countersign.dev', options),
+      name: nameOf(await writingName(namespaceSelector, options), options),
       failurePolicy: 'Fail',
       actions: ['Deny'],
       matchConstraints: {
         matchPolicy: 'Equivalent',
-        namespaceSelector: options.namespaceSelector ?? {},
+        namespaceSelector,
         objectSelector: {},
         resourceRules: rules,
       },
@@ -178,6 +197,17 @@ function writing(
     },
     options,
   )
+}
+
+/** The namespaces of the cluster have no hash in their name; those of policies that are about fewer have. */
+async function writingName(
+  namespaceSelector: LabelSelector,
+  options: WebhookOptions,
+): Promise<string> {
+  const own = JSON.stringify(namespaceSelector)
+  const whole = mergeSelectors(undefined, options.namespaceSelector) ?? {}
+  if (own === JSON.stringify(whole)) return 'annotations.countersign.dev'
+  return `annotations-${toHex(await sha256(utf8(own))).slice(0, 8)}.countersign.dev`
 }
 
 const SEAL = `object.metadata.?annotations[?'${SEAL_ANNOTATION}']`

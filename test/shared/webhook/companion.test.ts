@@ -234,6 +234,59 @@ describe('a policy that keeps users from writing our annotations', () => {
     })
   })
 
+  test('it is about no namespace in which the mutate phase is never called', async () => {
+    const gold = { matchLabels: { tier: 'gold' } }
+    const { objects } = await companion([
+      { name: 'all', spec: about(['CREATE']) },
+      {
+        name: 'gold',
+        spec: {
+          matchConstraints: {
+            ...about(['CREATE'], { apiGroups: ['example.com'], resources: ['widgets'] })
+              .matchConstraints,
+            namespaceSelector: gold,
+          },
+        },
+      },
+      { name: 'pinned', namespace: 'team-a', spec: about(['CREATE'], { resources: ['events'] }) },
+      { name: 'gone', spec: about(['DELETE'], { resources: ['secrets'] }) },
+    ])
+    const policies = objects.filter((object) => object.kind === 'ValidatingAdmissionPolicy')
+    const found = policies.map(({ metadata, spec }) => ({
+      name: metadata.name.replace(/[0-9a-f]{8}/, '…'),
+      namespaces: spec.matchConstraints.namespaceSelector,
+      resources: spec.matchConstraints.resourceRules.flatMap(({ resources }) => resources),
+    }))
+    const [system] = OPTIONS.namespaceSelector?.matchExpressions ?? []
+    const pinned = { key: 'kubernetes.io/metadata.name', operator: 'In', values: ['team-a'] }
+    expect(found).toEqual([
+      {
+        name: 'annotations-….countersign.dev',
+        namespaces: { matchExpressions: [pinned, system] },
+        resources: ['events'],
+      },
+      {
+        name: 'annotations.countersign.dev',
+        namespaces: OPTIONS.namespaceSelector,
+        resources: [
+          'pods',
+          'daemonsets',
+          'deployments',
+          'replicasets',
+          'statefulsets',
+          'cronjobs',
+          'jobs',
+        ],
+      },
+      {
+        name: 'annotations-….countersign.dev',
+        namespaces: { ...gold, matchExpressions: [system] },
+        resources: ['widgets'],
+      },
+    ])
+    expect(new Set(policies.map(({ metadata }) => metadata.name)).size).toBe(3)
+  })
+
   test.each([
     { name: 'Pods with all that is below them', resources: ['pods/*'], about: ['pods'] },
     { name: 'all there is', resources: ['*/*'], about: ['*'] },
