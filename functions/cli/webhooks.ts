@@ -86,7 +86,7 @@ async function run(io: Io, options: WebhooksOptions): Promise<ExitCode> {
       '--check compares with the files of --out: name the folder',
     )
   }
-  if (!/^\/[^\s]*[^\s/]$/.test(serverFolder)) {
+  if (!/^\/[^\s\p{C}]*[^\s\p{C}/]$/u.test(serverFolder)) {
     throw new AdmissionError(
       'CONFIG_INVALID',
       `--server-folder ${serverFolder}: expected an absolute path, as API servers do`,

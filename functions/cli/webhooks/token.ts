@@ -22,6 +22,11 @@ export interface UrlToken {
 export const TOKEN_VARIABLE = 'COUNTERSIGN_TOKEN'
 const PLACEHOLDER = `\${${TOKEN_VARIABLE}}`
 
+/** Printed on one line, and no step to another folder. */
+const PLACEHOLDER_TEXT = /^(?!\.{1,2}$)(?!.*[/?#])[!-~]+$/
+/** What stands in a path as it is. */
+const TOKEN_TEXT = /^(?!\.{1,2}$)[A-Za-z0-9._~-]+$/
+
 /** Longest input that is read for a token, bytes. */
 const MAX_TOKEN_INPUT_BYTES = 4096
 
@@ -36,7 +41,7 @@ export async function urlToken(
 ): Promise<UrlToken> {
   if (tokenPlaceholder !== undefined) {
     const text = tokenPlaceholder === true ? PLACEHOLDER : tokenPlaceholder
-    if (/[\s/?#]/.test(text) || text === '') {
+    if (!PLACEHOLDER_TEXT.test(text)) {
       throw refusal('a placeholder has no blanks and none of / ? #: it is one segment of a path')
     }
     return { text, isPlaceholder: true, notes: [] }
@@ -51,6 +56,11 @@ export async function urlToken(
   if (place < 0) {
     throw refusal(
       `the token is none of the ${cluster.tokens.length} of cluster ${cluster.name}: it was revoked, it is one of another cluster, or the config is not the one it was made with`,
+    )
+  }
+  if (!TOKEN_TEXT.test(given)) {
+    throw refusal(
+      `the token of cluster ${cluster.name} is not one segment of a URL (letters, digits and - _ ~ . between them), so that no webhook can show it: \`countersign tokens rotate\` makes one that is`,
     )
   }
   const isOlder = cluster.tokens.length > 1 && place === 0

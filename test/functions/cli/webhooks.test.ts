@@ -251,17 +251,47 @@ describe('countersign webhooks', () => {
         changes: input('x'.repeat(5000)),
         says: /too long/,
       },
-      {
-        name: 'a placeholder of two segments',
-        args: ['--token-placeholder', 'a/b'],
+      ...['a/b', '..', 'a b', 'a\u0085b', 'ü'].map((text) => ({
+        name: `a placeholder that is no segment of a path, ${JSON.stringify(text)},`,
+        args: ['--token-placeholder', text],
         changes: {},
         says: /one segment/,
-      },
+      })),
     ])('$name is refused', async ({ args, changes, says }) => {
       const { code, out: text, err } = await webhooks(['--cluster', 'prod-eu', ...args], changes)
       expect({ code, text }).toEqual({ code: 2, text: '' })
       expect(err).toMatch(says)
       expect(err).not.toContain(NEWER)
+    })
+
+    test.each(['a/b', 'a%41', 'ä', '..', 'a?b'])(
+      'that no URL can have as it is, %s, is refused although its hash is in the config',
+      async (token) => {
+        await writeFile(config, CONFIG.replace(hashOf(TOKEN), hashOf(token)))
+        const env = { COUNTERSIGN_TOKEN: token }
+        const { code, out: text, err } = await webhooks(['--cluster', 'prod-eu'], { env })
+        expect({ code, text }).toEqual({ code: 2, text: '' })
+        expect(err).toMatch(/is not one segment of a URL.*`countersign tokens rotate` makes one/)
+        expect(err).not.toContain(token)
+      },
+    )
+
+    test('a placeholder is not what the API server is asked to take', async () => {
+      for (const more of [
+        ['--service', 'edge/door'],
+        ['--flavour', 'kustomize'],
+      ]) {
+        for (const placeholder of [[], ['%TOKEN%'], ['{{token}}'], ['$(TOKEN)']]) {
+          const args = ['--cluster', 'prod-eu', '--token-placeholder', ...placeholder, ...more]
+          const { code, out: text } = await webhooks(args)
+          expect([args, code]).toEqual([args, 0])
+          const [shown = '$\{COUNTERSIGN_TOKEN}'] = placeholder
+          expect(text).toContain(`/v1/prod-eu/${shown}/ivpol/mutate/signed`)
+        }
+      }
+      // What stands around it is.
+      const args = ['--cluster', 'prod-eu', '--token-placeholder', '--service', 'edge/door:70000']
+      expect((await webhooks(args)).err).toMatch(/service\.port {2}Invalid value: 70000/)
     })
 
     test('a placeholder stands in its place', async () => {
@@ -547,6 +577,24 @@ describe('countersign webhooks', () => {
       expect(
         (await webhooks(['--cluster', 'prod-eu', '--no-safe-selectors'], withToken)).code,
       ).toBe(0)
+    })
+
+    test('what is wrong with the options, the token, the certificates and the policies is told at once', async () => {
+      await policy('team.json', policyDocument({ name: 'signed', namespace: 'kube-system' }))
+      await writeFile(config, CONFIG.replace('[signed, team-a/signed]', '[kube-system/signed]'))
+      const ca = path.join(folder, 'ca.pem')
+      await writeFile(ca, 'nothing')
+      const args = ['--cluster', 'prod-eu', '--ca-bundle', ca]
+      const { code, out: text, err } = await webhooks(args)
+      expect({ code, text }).toEqual({ code: 2, text: '' })
+      expect(err).toMatch(/^countersign webhooks: webhooks of prod-eu: 3 faults$/m)
+      expect(err).toMatch(/cluster prod-eu {2}the config has only the hash of the token/)
+      expect(err).toMatch(/ca\.pem {2}holds no PEM certificate/)
+      expect(err).toMatch(/policy kube-system\/signed .* is allowed/)
+      const more = await webhooks([...args, '--kubernetes', 'new', '--image-policy'])
+      expect(more.err).toMatch(/webhooks of prod-eu: 4 faults/)
+      expect(more.err).toMatch(/expected a version such as 1\.31/)
+      expect(more.err).toMatch(/clusters\[0\] {2}the functions answer no ImageReview/)
     })
 
     test('--check without a folder', async () => {
