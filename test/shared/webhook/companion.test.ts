@@ -8,6 +8,7 @@ import { type CompanionPolicy, companionPolicies } from '#shared/webhook/compani
 import { webhookEnvironment } from '#shared/webhook/conditions.ts'
 import { generateWebhooks } from '#shared/webhook/generate.ts'
 import type { WebhookOptions } from '#shared/webhook/types.ts'
+import { type Asked, formFor, selectsNamespace } from './api-server.ts'
 import { compiled, POD_RULE, type PolicyText } from './policies.ts'
 
 const OPTIONS: WebhookOptions = {
@@ -88,6 +89,19 @@ const pod = (annotations?: Record<string, string>) => ({
 })
 const SEAL = `v1.a1.e30.${'x'.repeat(43)}`
 const BOTH = { [SEAL_ANNOTATION]: SEAL, [OUTCOMES_ANNOTATION]: '{}' }
+
+const POD: Asked = {
+  group: '',
+  version: 'v1',
+  resource: 'pods',
+  kind: 'Pod',
+  subResource: '',
+  operation: 'UPDATE',
+  namespace: 'team-a',
+  labels: {},
+  user: 'jane',
+}
+const DEPLOYMENT = { group: 'apps', resource: 'deployments', kind: 'Deployment' }
 
 describe('a policy that keeps users from writing our annotations', () => {
   const documents = [{ spec: about(['CREATE']) }]
@@ -232,6 +246,92 @@ describe('a policy that keeps users from writing our annotations', () => {
       kind: 'ValidatingAdmissionPolicyBinding',
       spec: { policyName: 'annotations.countersign.dev', validationActions: ['Deny'] },
     })
+  })
+
+  test.each<{
+    name: string
+    asked: Partial<Asked>
+    request: Request
+    allowed: boolean | 'not asked'
+  }>([
+    {
+      name: 'a Deployment is scaled',
+      asked: { ...DEPLOYMENT, subResource: 'scale' },
+      request: { kind: 'Scale', object: pod(), oldObject: pod() },
+      allowed: 'not asked',
+    },
+    {
+      name: 'a container is added for debugging',
+      asked: { subResource: 'ephemeralcontainers' },
+      request: { object: pod(BOTH), oldObject: pod(BOTH) },
+      allowed: 'not asked',
+    },
+    {
+      name: 'an object is made from one that was exported',
+      asked: { operation: 'CREATE' },
+      request: { object: pod(BOTH) },
+      allowed: 'not asked',
+    },
+    {
+      name: 'an object is deleted',
+      asked: { operation: 'DELETE' },
+      request: { oldObject: pod(BOTH) },
+      allowed: 'not asked',
+    },
+    {
+      name: 'a template has annotations of a Pod that was exported, which count for nothing there',
+      asked: DEPLOYMENT,
+      request: {
+        kind: 'Deployment',
+        group: 'apps',
+        object: { ...pod(), spec: { template: pod(BOTH) } },
+        oldObject: { ...pod(), spec: { template: pod(BOTH) } },
+      },
+      allowed: true,
+    },
+    {
+      name: 'the template of a CronJob gets them',
+      asked: { group: 'batch', resource: 'cronjobs', kind: 'CronJob' },
+      request: {
+        kind: 'CronJob',
+        group: 'batch',
+        object: { ...pod(), spec: { jobTemplate: { spec: { template: pod(BOTH) } } } },
+        oldObject: { ...pod(), spec: { jobTemplate: { spec: { template: pod() } } } },
+      },
+      allowed: true,
+    },
+    {
+      name: 'an exported object is applied over itself',
+      asked: {},
+      request: { object: pod({ ...BOTH, a: 'b' }), oldObject: pod(BOTH) },
+      allowed: true,
+    },
+    {
+      name: 'an object that got in while the webhook failed open is changed',
+      asked: {},
+      request: { object: pod({ a: 'b' }), oldObject: pod() },
+      allowed: true,
+    },
+    {
+      name: 'an exported object is applied over one that was made anew',
+      asked: {},
+      request: { object: pod({ ...BOTH, [SEAL_ANNOTATION]: `${SEAL}y` }), oldObject: pod(BOTH) },
+      allowed: false,
+    },
+    {
+      name: 'the same in a namespace that nobody is asked about',
+      asked: { namespace: 'kube-system' },
+      request: { object: pod({ ...BOTH, [SEAL_ANNOTATION]: `${SEAL}y` }), oldObject: pod(BOTH) },
+      allowed: 'not asked',
+    },
+  ])('$name: $allowed', async ({ asked, request, allowed }) => {
+    const policy = await policyNamed(documents, 'annotations.countersign.dev')
+    const { resourceRules, matchPolicy, namespaceSelector } = policy.spec.matchConstraints
+    const one = { ...POD, ...asked }
+    const isAsked =
+      selectsNamespace(namespaceSelector, one) &&
+      formFor(resourceRules, matchPolicy, one) !== undefined
+    expect(isAsked ? await allows(policy, request) : 'not asked').toBe(allowed)
   })
 
   test('it is about no namespace in which the mutate phase is never called', async () => {
