@@ -1,6 +1,7 @@
 import {
   byFirst,
   type CallCost,
+  type Costs,
   comparisonCost,
   defaultCost,
   one,
@@ -115,16 +116,19 @@ function hasFlatEquality(value: CelResult | undefined): boolean {
   )
 }
 
-/** What the API server charges for `a == b`; `a != b` never gets to its estimator and has the plain comparison cost. */
-export function kubernetesEqualityCost(a: CelResult, b: CelResult): number {
+/** For `a == b`; `a != b` never gets to the estimator of the API server and has the plain comparison cost. */
+function equalityCost(a: CelResult, b: CelResult): number {
   return hasFlatEquality(a) ? 1 : comparisonCost(a, b)
 }
 
-/** What the API server charges for a call: the extensions' own trackers, then its estimator by function name, then cel-go's table. */
-export function kubernetesCost(fn: string, overload: string | undefined): CallCost {
-  const tracked = extensionCost(overload)
-  if (tracked !== undefined) return tracked
-  const special = overload === undefined ? undefined : BY_OVERLOAD.get(overload)
-  if (special !== undefined) return special
-  return BY_FUNCTION.get(fn) ?? defaultCost(overload)
+/** What the API server charges: for a call the extensions' own trackers, then its estimator by function name, then cel-go's table. */
+export const kubernetesCosts: Costs = {
+  call(fn, overload) {
+    const tracked = extensionCost(overload)
+    if (tracked !== undefined) return tracked
+    const special = overload === undefined ? undefined : BY_OVERLOAD.get(overload)
+    if (special !== undefined) return special
+    return BY_FUNCTION.get(fn) ?? defaultCost(overload)
+  },
+  equality: (fn) => (fn === '_==_' ? equalityCost : comparisonCost),
 }

@@ -1,4 +1,12 @@
-import { type CallCost, comparisonCost, defaultCost, scaled, size, TRAVERSAL } from './cost.ts'
+import {
+  type CallCost,
+  type Costs,
+  comparisonCost,
+  defaultCost,
+  scaled,
+  size,
+  TRAVERSAL,
+} from './cost.ts'
 import { extensionCost } from './cost-extension.ts'
 import { type CelResult, Opaque, sizeOf } from './values.ts'
 
@@ -46,16 +54,15 @@ const STRINGS: Readonly<Record<string, CallCost>> = {
   list_join_string: join,
 }
 
-/** What cel-go's own environment charges for a call: its extensions' trackers, then its table. */
-export function specCost(_fn: string, overload: string | undefined): CallCost {
-  if (overload !== undefined && Object.hasOwn(STRINGS, overload)) {
-    const tracked = STRINGS[overload]
-    if (tracked !== undefined) return tracked
-  }
-  return extensionCost(overload) ?? defaultCost(overload)
-}
-
-/** What cel-go's own environment charges for `==` and `!=`: opaque values have no size there. */
-export function specEqualityCost(a: CelResult, b: CelResult): number {
-  return comparisonCost(a instanceof Opaque ? null : a, b instanceof Opaque ? null : b)
+/** What cel-go's own environment charges: for a call its extensions' trackers, then its table. Opaque values have no size for `==` and `!=`. */
+export const specCosts: Costs = {
+  call(_, overload) {
+    if (overload !== undefined && Object.hasOwn(STRINGS, overload)) {
+      const tracked = STRINGS[overload]
+      if (tracked !== undefined) return tracked
+    }
+    return extensionCost(overload) ?? defaultCost(overload)
+  },
+  equality: () => (a, b) =>
+    comparisonCost(a instanceof Opaque ? null : a, b instanceof Opaque ? null : b),
 }

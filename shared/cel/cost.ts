@@ -3,6 +3,14 @@ import { type CelResult, runeCount, sizeOf } from './values.ts'
 /** What a call costs, given its arguments (receiver first, errors included) and its result. */
 export type CallCost = (args: readonly CelResult[], result: CelResult) => number
 
+/** What a profile charges. */
+export interface Costs {
+  /** For a call, by the name of the function and the overload it was resolved to. */
+  call(fn: string, overload: string | undefined): CallCost
+  /** For `_==_` or `_!=_`. */
+  equality(fn: string): (a: CelResult, b: CelResult) => number
+}
+
 /** Cost of a code point or byte that is looked at. */
 export const TRAVERSAL = 0.1
 /** Cost of a character of a regular expression. */
@@ -86,4 +94,10 @@ const DEFAULT: Readonly<Record<string, CallCost>> = {
 /** The cost cel-go's default tracker gives an overload; an unresolved call has no overload id. */
 export function defaultCost(overload: string | undefined): CallCost {
   return (overload !== undefined && Object.hasOwn(DEFAULT, overload) && DEFAULT[overload]) || one
+}
+
+/** What cel-go charges where no library has a word in it. */
+export const plainCosts: Costs = {
+  call: (_, overload) => defaultCost(overload),
+  equality: () => comparisonCost,
 }

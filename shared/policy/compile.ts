@@ -2,7 +2,7 @@ import type { Node } from '../cel/ast.ts'
 import { compile } from '../cel/compile.ts'
 import type { Environment } from '../cel/environment.ts'
 import { parse } from '../cel/parse.ts'
-import { plan } from '../cel/plan.ts'
+import { planWith } from '../cel/planner.ts'
 import { chainsOf } from '../cel/ranges.ts'
 import { walk } from '../cel/tree.ts'
 import type { CheckedExpression, Issue, TypeName } from '../cel/types.ts'
@@ -155,7 +155,7 @@ async function compileOne(
     return undefined
   }
   const { checked } = result
-  const planned = plan(checked, planOptions(await runtimeFor([checked])))
+  const planned = planWith(checked, planOptions(await runtimeFor([checked])))
   if (planned.ok) return withNamespaceNeed(checked)
   return faults.add(path, planned.message, 'CEL_PROGRAM')
 }

@@ -1,8 +1,9 @@
 import type { Node } from '../cel/ast.ts'
+import { type Costs, plainCosts } from '../cel/cost.ts'
 import type { Activation } from '../cel/frame.ts'
 import type { Library } from '../cel/implementation.ts'
 import { plainLibrary } from '../cel/plain-library.ts'
-import { type PlanOptions, plan } from '../cel/plan.ts'
+import { type PlanOptions, planWith } from '../cel/planner.ts'
 import type { Program } from '../cel/program.ts'
 import { loadRegex } from '../cel/regex.ts'
 import { childrenOf } from '../cel/tree.ts'
@@ -47,6 +48,8 @@ export interface Runtime {
   regex?: RegexEngine
   /** Implementations beyond `plainLibrary`, and all of that. */
   library?: Library
+  /** What calls of that cost, where more is called than `plainLibrary` has. */
+  costs?: Costs
   prepareExceptions?: typeof prepareExceptions
   attestorValues?: typeof attestorValues
   /** For patterns that are more than text and stars. */
@@ -78,8 +81,13 @@ export async function runtimeFor(expressions: readonly CheckedExpression[]): Pro
   const library = await libraryFor(expressions)
   return {
     ...(needsRegex ? { regex: await loadRegex() } : {}),
-    ...(library === undefined ? {} : { library }),
+    ...(library === undefined ? {} : { library, costs: await loadCosts() }),
   }
+}
+
+/** With only `plainLibrary` nothing is called that these are about. */
+async function loadCosts(): Promise<Costs> {
+  return (await import('../cel/cost-kubernetes.ts')).kubernetesCosts
 }
 
 /** The smallest library that has every function of the expressions, or undefined when what is always there has them. */
@@ -201,9 +209,14 @@ function exceptionsOf(
 const ALWAYS: Library = { ...plainLibrary, ...IMAGE_LIBRARY }
 
 /** What every expression of an image policy is planned with. */
-export function planOptions({ regex, library }: Runtime): PlanOptions {
+export function planOptions({
+  regex,
+  library,
+  costs = plainCosts,
+}: Runtime): PlanOptions & { costs: Costs } {
   return {
     profile: 'kyverno',
+    costs,
     implementations: library === undefined ? ALWAYS : { ...library, ...IMAGE_LIBRARY },
     ...(regex === undefined ? {} : { regex }),
   }
@@ -212,9 +225,9 @@ export function planOptions({ regex, library }: Runtime): PlanOptions {
 function planned(
   policy: CompiledPolicy,
   expression: CheckedExpression,
-  options: PlanOptions,
+  options: PlanOptions & { costs: Costs },
 ): Program {
-  const result = plan(expression, options)
+  const result = planWith(expression, options)
   if (result.ok) return result.program
   throw new AdmissionError(
     'CEL_PROGRAM',

@@ -693,12 +693,12 @@ describe('preparePolicy', () => {
     {
       name: 'a function few policies use needs the library',
       expression: 'isIP(object.kind)',
-      parts: ['library'],
+      parts: ['costs', 'library'],
     },
     {
       name: 'both may be needed, also in a macro',
       expression: '["a"].all(x, x.matches("a") && isQuantity(x))',
-      parts: ['library', 'regex'],
+      parts: ['costs', 'library', 'regex'],
     },
   ])('$name', async ({ expression, parts }) => {
     const policy = await compiledPolicy({ validations: [{ expression }] })
