@@ -33,7 +33,7 @@ export async function generateWebhooks(
   const notes: WebhookNote[] = []
   const environment = webhookEnvironment(options.minor, regex)
   const prepared = await preparePolicies(sources, environment, options, { notes, faults })
-  const needing = ivpolsNeedingMutation(sources)
+  const needing = options.onMissing === 'deny' ? sources : ivpolsNeedingMutation(sources)
   const inMutate = prepared.filter(({ source }) => needing.includes(source))
   const mutating = await configurationFor('mutate', inMutate, options)
   const validating = await configurationFor('validate', prepared, options)

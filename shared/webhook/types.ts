@@ -76,6 +76,8 @@ export interface WebhookOptions {
   excludeBootstrap?: boolean
   /** Of entries of policies that name none. */
   timeouts?: { mutateSeconds?: number; validateSeconds?: number }
+  /** As the functions have it. With `deny`, the mutate phase is called for every policy: validate takes nothing that it has not sealed. */
+  onMissing?: 'verify' | 'deny'
   /** Minor version of the cluster's Kubernetes; what is not known to every supported one stays with the function when absent. */
   minor?: number
   /** Labels and annotations of both objects. */

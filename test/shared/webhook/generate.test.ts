@@ -483,6 +483,22 @@ describe('generateWebhooks', () => {
     expect(mutating).toHaveLength(2)
   })
 
+  test.each([
+    { onMissing: 'verify' as const, paths: ['a'] },
+    // Whatever mutate is not called for has no seal, and validate would deny all of it.
+    { onMissing: 'deny' as const, paths: ['a/b'] },
+  ])(
+    'policies that pin nothing are called in the mutate phase where validate takes nothing but seals: $onMissing',
+    async ({ onMissing, paths }) => {
+      const { mutating } = await generated(
+        [{ name: 'a' }, { name: 'b', spec: { validationConfigurations: { mutateDigest: false } } }],
+        { onMissing },
+      )
+      const found = mutating.map(({ clientConfig }) => clientConfig.url?.split('/mutate/')[1])
+      expect(found).toEqual(paths)
+    },
+  )
+
   test('only policies that have digests pinned are called in the mutate phase', async () => {
     const policies = await compiled(
       { name: 'a' },
