@@ -8,6 +8,7 @@ import { createApp } from '#functions/app.ts'
 import { readDeployment } from '#functions/cli/deployment.ts'
 import type { Io } from '#functions/cli/io.ts'
 import { readCaBundle } from '#functions/cli/webhooks/ca.ts'
+import { TOKEN_VARIABLE } from '#functions/cli/webhooks/token.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import { admitted } from '#shared/admission/response.ts'
@@ -285,7 +286,7 @@ describe('countersign webhooks', () => {
           const args = ['--cluster', 'prod-eu', '--token-placeholder', ...placeholder, ...more]
           const { code, out: text } = await webhooks(args)
           expect([args, code]).toEqual([args, 0])
-          const [shown = '$\{COUNTERSIGN_TOKEN}'] = placeholder
+          const [shown = `\${${TOKEN_VARIABLE}}`] = placeholder
           expect(text).toContain(`/v1/prod-eu/${shown}/ivpol/mutate/signed`)
         }
       }
