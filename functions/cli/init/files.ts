@@ -117,15 +117,17 @@ export function guideText(project: Project): string {
 
 \`countersign.yaml\` says which clusters may call and where keys are, \`policies/\` what they are told.
 
-1. Look at what is here: \`countersign lint --config countersign.yaml policies\`
+1. Look at what is here: \`countersign lint --config countersign.yaml\`
 2. Try it on this machine: \`countersign dev --config countersign.yaml\`
 3. ${project.publicKey === undefined ? kmsSteps(project) : localSteps()}
 4. Build the functions: \`countersign build --config countersign.yaml --out dist\`. Deploy them, and set \`endpoint\` to where they are.
-5. See what a cluster will meet: \`countersign doctor --config countersign.yaml --cluster ${project.cluster} --token-file ${project.cluster}.token\`
+5. Put the token of the cluster, which was printed once, into \`${project.cluster}.token\`, which git ignores, or give \`--token-file -\` and type it. See what
+   a cluster will meet: \`countersign doctor --config countersign.yaml --cluster ${project.cluster} --token-file ${project.cluster}.token\`
 6. Register the webhooks: \`countersign webhooks --config countersign.yaml --cluster ${project.cluster} --token-file ${project.cluster}.token | kubectl apply -f -\`
 7. When \`countersign report\` shows nothing that should be let in, set \`validationActions: [Deny]\` in \`${POLICY_FILE}\`, build and deploy.
 
-The token of a cluster is in its webhook URLs. It was printed once; keep it in a secret store.
+The token of a cluster is in its webhook URLs: keep it in a secret store. Was it lost? \`countersign tokens rotate --config countersign.yaml --cluster ${project.cluster}\`
+makes another one.
 `
 }
 

@@ -81,6 +81,29 @@ describe('init', () => {
     },
   )
 
+  test('the commands of the next steps work in their order, once the token is where they say', async () => {
+    const { out } = await init('--cluster', 'prod-eu')
+    const guide = await read('README.md')
+    expect(guide).toMatch(/Put the token[^\n]* into `prod-eu\.token`, which git ignores/)
+    await writeFile(path.join(folder, 'prod-eu.token'), `${tokenIn(out)}\n`)
+    const commands = [
+      ...guide.matchAll(/`countersign ((?:lint|build|webhooks) [^`|]*?)(?: \|[^`]*)?`/g),
+    ]
+    const own = /^(countersign\.yaml|dist|policies|prod-eu\.token)$/
+    const codes: [string | undefined, number][] = []
+    for (const [, command = ''] of commands) {
+      const args = command.split(' ').map((arg) => (own.test(arg) ? path.join(folder, arg) : arg))
+      codes.push([args[0], (await countersign(args)).code])
+    }
+    expect(codes).toEqual([
+      ['lint', 0],
+      ['build', 0],
+      ['webhooks', 0],
+    ])
+    // With paths, what config and policies say of each other would not be looked at.
+    expect(guide).toContain('`countersign lint --config countersign.yaml`')
+  })
+
   test('makes what dev serves at once, and doctor finds nothing wrong with it', async () => {
     await init('--key')
     const config = path.join(folder, 'countersign.yaml')
