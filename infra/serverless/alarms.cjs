@@ -1,4 +1,4 @@
-// What is counted in the log of both functions, and what raises an alarm. Most numbers are in the lines of decisions as embedded metrics
+// What is counted in the log of each function, and what raises an alarm. Most numbers are in the lines of decisions as embedded metrics
 // (functions/metrics.ts); what these have no place for is counted here. Dashboard and alarms about more than one function: infra/stack.
 
 const NAMESPACE = `Countersign/\${sls:stage}`
@@ -16,8 +16,9 @@ const METRICS = {
 }
 
 function filters(name) {
+  const metrics = Object.entries(METRICS).filter(([metric]) => hasSeals(name) || !isOfSeals(metric))
   return Object.fromEntries(
-    Object.entries(METRICS).map(([metric, condition]) => [
+    metrics.map(([metric, condition]) => [
       `${name}${metric}Filter`,
       {
         Type: 'AWS::Logs::MetricFilter',
@@ -39,6 +40,15 @@ function filters(name) {
   )
 }
 
+/** A review of images carries none. */
+function hasSeals(name) {
+  return name !== 'ImageReview'
+}
+
+function isOfSeals(metric) {
+  return metric.startsWith('Seals')
+}
+
 function alarm(description, properties) {
   return {
     Type: 'AWS::CloudWatch::Alarm',
@@ -56,14 +66,15 @@ function alarm(description, properties) {
 }
 
 function alarms(name) {
-  const phase = name.toLowerCase()
+  const phase = name.replace(/[a-z](?=[A-Z])/g, '$&-').toLowerCase()
+  const parameter = name[0].toLowerCase() + name.slice(1)
   const ofFunction = {
     Namespace: 'AWS/Lambda',
     Dimensions: [{ Name: 'FunctionName', Value: { Ref: `${name}LambdaFunction` } }],
   }
   return {
     [`${name}ErrorsAlarm`]: alarm(
-      `${phase} ended without an answer. For the API server that is a failed call, and the webhook's failurePolicy decides.`,
+      `${phase} ended without an answer. For the API server that is a failed call, and ${DECIDES[name]} decides.`,
       { ...ofFunction, MetricName: 'Errors', Statistic: 'Sum' },
     ),
     [`${name}ThrottlesAlarm`]: alarm(
@@ -71,13 +82,13 @@ function alarms(name) {
       { ...ofFunction, MetricName: 'Throttles', Statistic: 'Sum' },
     ),
     [`${name}DurationAlarm`]: alarm(
-      `${phase} takes so long that half of what a webhook waits is used up.`,
+      `${phase} takes so long that half of what ${name === 'ImageReview' ? 'its callers wait' : 'a webhook waits'} is used up.`,
       {
         ...ofFunction,
         MetricName: 'Duration',
         ExtendedStatistic: 'p99',
         EvaluationPeriods: 3,
-        Threshold: `\${param:${phase}P99}`,
+        Threshold: `\${param:${parameter}P99}`,
       },
     ),
     [`${name}InconclusiveAlarm`]: alarm(
@@ -95,8 +106,14 @@ function alarms(name) {
 }
 
 const NAMES = ['Mutate', 'Validate']
+/** By function: what the API server goes by where nobody answers. */
+const DECIDES = {
+  Mutate: "the webhook's failurePolicy",
+  Validate: "the webhook's failurePolicy",
+  ImageReview: 'defaultAllow of ImagePolicyWebhook',
+}
 
-module.exports = {
+module.exports.phases = {
   Resources: {
     ...Object.assign({}, ...NAMES.map(filters)),
     ...Object.assign({}, ...NAMES.map(alarms)),
@@ -105,4 +122,8 @@ module.exports = {
       { Namespace: NAMESPACE, MetricName: 'Faults', Statistic: 'Sum' },
     ),
   },
+}
+
+module.exports.imageReview = {
+  Resources: { ...filters('ImageReview'), ...alarms('ImageReview') },
 }

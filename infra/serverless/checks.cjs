@@ -3,6 +3,7 @@
 
 const ANSWERS = {
   frontDoor: ['http-api', 'function-url'],
+  imageReview: ['none', 'function'],
   sealingKey: ['kms', 'none'],
   signingKeys: ['kms', 'none'],
   verifyRemotely: ['true', 'false'],
@@ -13,13 +14,14 @@ const ANSWERS = {
 const LEAST = {
   mutateConcurrency: 1,
   validateConcurrency: 1,
+  imageReviewConcurrency: 1,
   provisioned: 0,
   throttleRate: 1,
   throttleBurst: 1,
 }
 const ARNS = { signingKeyArns: 'kms', ecrRepositoryArns: 'ecr', eventBusArn: 'events' }
 
-function faultsOf(given, endpoint) {
+function faultsOf(given, { endpoint, clusters }) {
   const faults = []
   for (const [name, answers] of Object.entries(ANSWERS)) {
     if (!answers.includes(given[name])) faults.push(`${name}: expected ${answers.join(' or ')}`)
@@ -29,7 +31,9 @@ function faultsOf(given, endpoint) {
       faults.push(`${name}: expected a number from ${least} on`)
     }
   }
-  for (const name of ['mutateConcurrency', 'validateConcurrency']) {
+  const concurrencies = ['mutateConcurrency', 'validateConcurrency']
+  if (given.imageReview === 'function') concurrencies.push('imageReviewConcurrency')
+  for (const name of concurrencies) {
     if (Number(given.provisioned) > Number(given[name])) {
       faults.push(`provisioned: expected no more than ${name}, which it counts against`)
     }
@@ -42,6 +46,10 @@ function faultsOf(given, endpoint) {
   }
   if (given.registries === 'amazon' && given.ecrRepositoryArns === '') {
     faults.push('ecrRepositoryArns: expected the repositories that registries: amazon reads')
+  }
+  const wanted = clusters.some(({ imageReview }) => imageReview) ? 'function' : 'none'
+  if (ANSWERS.imageReview.includes(given.imageReview) && given.imageReview !== wanted) {
+    faults.push(`imageReview: expected ${wanted}, by what clusters of the config ask for`)
   }
   if (given.frontDoor === 'http-api') faults.push(...domainFaults(given, endpoint))
   return faults
@@ -71,7 +79,9 @@ module.exports = async ({ resolveVariable }) => {
   const given = {}
   for (const name of names) given[name] = String(await resolveVariable(`param:${name}`))
   const config = await resolveVariable('param:config')
-  const faults = faultsOf(given, await resolveVariable(`file(${config}):endpoint`))
+  const part = (name) => resolveVariable(`file(${config}):${name}, null`)
+  const [endpoint, clusters] = [await part('endpoint'), (await part('clusters')) ?? []]
+  const faults = faultsOf(given, { endpoint, clusters })
   if (faults.length === 0) return {}
   const error = new Error(`parameters:\n  ${faults.join('\n  ')}`)
   // osls prints it, and where this file stands helps nobody.

@@ -4,7 +4,6 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
 import { Rule } from 'aws-cdk-lib/aws-events'
 import { SnsTopic } from 'aws-cdk-lib/aws-events-targets'
 import { Effect, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import type { Key } from 'aws-cdk-lib/aws-kms'
 import { Topic } from 'aws-cdk-lib/aws-sns'
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
 import { Construct } from 'constructs'
@@ -12,8 +11,8 @@ import { counted, PHASES } from './metrics.ts'
 
 export interface AlarmsProps {
   stage: string
-  /** Keys without which nobody can verify or seal. */
-  keys: readonly Key[]
+  /** ARNs of the keys without which nobody can verify or seal, and of their aliases. */
+  keys: readonly string[]
   certificateArn?: string
   alarmEmail?: string
 }
@@ -102,7 +101,7 @@ export class Alarms extends Construct {
   }
 
   /** Says at once who changed a key; needs a trail of CloudTrail in the account. */
-  #watchKeys(keys: readonly Key[]): void {
+  #watchKeys(keys: readonly string[]): void {
     const rule = new Rule(this, 'KeyChanges', {
       description: 'Somebody disables, deletes or opens a key of Countersign',
       eventPattern: {
@@ -110,7 +109,7 @@ export class Alarms extends Construct {
         detailType: ['AWS API Call via CloudTrail'],
         detail: {
           eventName: KEY_CHANGES,
-          resources: { ARN: keys.map(({ keyArn }) => keyArn) },
+          resources: { ARN: [...keys] },
         },
       },
     })

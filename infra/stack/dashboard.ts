@@ -22,7 +22,6 @@ export function addDashboard(scope: Construct, stage: string): Dashboard {
   )
   dashboard.addWidgets(
     ...PHASES.map((phase) => graph(`Milliseconds of ${phase}`, durations(stage, phase))),
-    graph('Faults', [embedded(stage, 'faults', { period })]),
   )
   dashboard.addWidgets(
     graph('Seals that opened', [
@@ -37,6 +36,7 @@ export function addDashboard(scope: Construct, stage: string): Dashboard {
   ]
   dashboard.addWidgets(
     ...calls.map(([title, name]) => graph(title, [embedded(stage, name, { period })])),
+    graph('Faults', [embedded(stage, 'faults', { period })]),
   )
   return dashboard
 }

@@ -43,6 +43,7 @@ export class Keys extends Construct {
   readonly sealing: Key
   readonly sealingAlias: string
   readonly signing: Key | undefined
+  readonly #aliases: Alias[] = []
 
   constructor(scope: Construct, id: string, { stage, hasSigningKey, keyReaders = [] }: KeysProps) {
     super(scope, id)
@@ -68,8 +69,10 @@ export class Keys extends Construct {
     })
   }
 
-  get all(): readonly Key[] {
-    return this.signing === undefined ? [this.sealing] : [this.sealing, this.signing]
+  /** ARNs of the keys and of their aliases: what moves an alias away names the alias and the key that it is moved to. */
+  get arns(): readonly string[] {
+    const keys = this.signing === undefined ? [this.sealing] : [this.sealing, this.signing]
+    return [...keys.map(({ keyArn }) => keyArn), ...this.#aliases.map(({ aliasArn }) => aliasArn)]
   }
 
   #key(
@@ -106,7 +109,7 @@ export class Keys extends Construct {
         ],
       }),
     })
-    new Alias(this, `${id}Alias`, { aliasName: alias, targetKey: key })
+    this.#aliases.push(new Alias(this, `${id}Alias`, { aliasName: alias, targetKey: key }))
     return key
   }
 }

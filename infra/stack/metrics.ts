@@ -1,7 +1,7 @@
 import type { Duration } from 'aws-cdk-lib'
 import { MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch'
 
-export const PHASES = ['mutate', 'validate'] as const
+export const PHASES = ['mutate', 'validate', 'image-review'] as const
 export type Phase = (typeof PHASES)[number]
 
 /** What `infra/serverless/alarms.cjs` counts in the log of the functions, by stage and phase. */

@@ -30,7 +30,7 @@ export class CountersignStack extends Stack {
     const { stage, certificateArn } = props
     const keys = new Keys(this, 'Keys', props)
     const { bucket } = new Bundles(this, 'Bundles')
-    const { topic } = new Alarms(this, 'Alarms', { ...props, keys: keys.all })
+    const { topic } = new Alarms(this, 'Alarms', { ...props, keys: keys.arns })
     addDashboard(this, stage)
 
     const parameters = {

@@ -10,7 +10,9 @@ import { hashOf, pod, review } from '../contract/review.ts'
 import { createWorld, type World } from '../contract/world.ts'
 import type { Json, Template } from './template.ts'
 
-const { Resources }: Template = createRequire(import.meta.url)('../../infra/serverless/alarms.cjs')
+const { Resources }: Template = createRequire(import.meta.url)(
+  '../../infra/serverless/alarms.cjs',
+).phases
 
 /** The names of the metrics that a line of validate's log counts in. */
 function countedIn(line: Json): string[] {

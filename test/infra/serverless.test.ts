@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { type Json, ofType, readTemplate, type Template } from './template.ts'
+import { type Json, ofType, readTemplate, statements, type Template } from './template.ts'
 import { ROOT, run, suite, tool, withoutTools } from './tools.ts'
 
 /** Parameters that each way to deploy is packaged with. */
@@ -337,15 +337,6 @@ function others(): object[] {
       Resource: '*',
     },
   ]
-}
-
-/** Every statement that counts for a role, its own first. */
-function statements(template: Template, role: string): object[] {
-  const own = template.Resources[role]?.Properties.Policies ?? []
-  const attached = Object.values(ofType(template, 'AWS::IAM::Policy')).filter(({ Roles }) =>
-    Roles.some(({ Ref }: Json) => Ref === role),
-  )
-  return [...own, ...attached].flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
 }
 
 /** The names in the central directory of a zip file. */

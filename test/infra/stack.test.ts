@@ -158,6 +158,7 @@ describe.skipIf(withoutTools)(suite('the stack'), () => {
       'DaysToExpiry',
       'RefusedCallers',
       'RefusedCallers',
+      'RefusedCallers',
       'SealsRefused',
     ])
     for (const { AlarmActions } of alarms) expect(AlarmActions).toEqual([{ Ref: topic }])

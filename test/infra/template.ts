@@ -34,6 +34,15 @@ export function ofType(template: Template, type: string): Record<string, Resourc
   return Object.fromEntries(found.map(([id, { Properties }]) => [id, Properties]))
 }
 
+/** Every statement that counts for a role, its own first. */
+export function statements(template: Template, role: string): object[] {
+  const own = template.Resources[role]?.Properties.Policies ?? []
+  const attached = Object.values(ofType(template, 'AWS::IAM::Policy')).filter(({ Roles }) =>
+    Roles.some(({ Ref }: Json) => Ref === role),
+  )
+  return [...own, ...attached].flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
+}
+
 function truth(template: Template, condition: Json): boolean {
   if (typeof condition.Condition === 'string') {
     return truth(template, template.Conditions?.[condition.Condition])
