@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import picocolors from 'picocolors'
 import { run } from './index.ts'
+import { forTerminal } from './terminal.ts'
 
 /** The entry of the `countersign` executable: the only file of the command line that touches the process. */
 const stop = new AbortController()
@@ -26,13 +27,18 @@ async function* standardInput(): AsyncGenerator<Uint8Array> {
   }
 }
 
+/** Prints on a stream; a terminal is shown what it would otherwise act on. */
+function printOn(stream: NodeJS.WriteStream): (text: string) => void {
+  return (text) => void stream.write(stream.isTTY ? forTerminal(text) : text)
+}
+
 async function drained(): Promise<void> {
   if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
 }
 
 process.exitCode = await run(process.argv.slice(2), {
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
+  out: printOn(process.stdout),
+  err: printOn(process.stderr),
   input: standardInput(),
   drained,
   env: process.env,
