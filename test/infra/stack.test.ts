@@ -164,9 +164,18 @@ describe.skipIf(withoutTools)(suite('the stack'), () => {
     for (const { AlarmActions } of alarms) expect(AlarmActions).toEqual([{ Ref: topic }])
     const [rule] = Object.values(ofType(everything, 'AWS::Events::Rule'))
     const keys = Object.keys(ofType(everything, 'AWS::KMS::Key'))
-    expect(rule?.EventPattern.detail.resources.ARN).toEqual(
-      keys.map((key) => ({ 'Fn::GetAtt': [key, 'Arn'] })),
-    )
+    // Whoever moves an alias away is told of by its name alone: the key beside it is the new one.
+    const aliases = ['countersign-seal-staging', 'countersign-release-staging'].map((alias) => {
+      const [partition, region, account] = ['Partition', 'Region', 'AccountId'].map((name) => ({
+        Ref: `AWS::${name}`,
+      }))
+      const parts = ['arn:', partition, ':kms:', region, ':', account, `:alias/${alias}`]
+      return { 'Fn::Join': ['', parts] }
+    })
+    expect(rule?.EventPattern.detail.resources.ARN).toEqual([
+      ...keys.map((key) => ({ 'Fn::GetAtt': [key, 'Arn'] })),
+      ...aliases,
+    ])
     expect(rule?.Targets.map(({ Arn }: Json) => Arn)).toEqual([{ Ref: topic }])
   })
 
