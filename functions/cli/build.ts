@@ -9,8 +9,8 @@ import { kmsFrom } from '#functions/ports.ts'
 import { missingFolders, removeAll } from '#functions/write.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { policyKeys } from '#shared/policy/types.ts'
-import { BUDGETS, compare, kilobytes, type Measured, measure } from './budgets.ts'
-import { type BundleName, type BundleReport, bundleFunctions, noWorkerBecause } from './bundle.ts'
+import { budgetOf, compare, kilobytes, type Measured, measure } from './budgets.ts'
+import { type BundleReport, bundleFunctions, noWorkerBecause } from './bundle.ts'
 import { CEL_BUDGETS, type CelBundle, measureCelBundles } from './cel-bundle.ts'
 import { readDeployment } from './deployment.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
@@ -43,6 +43,7 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   if (warnings.length > 0) io.err(`notes on ${policies}:\n${faultList(warnings)}`)
   const withoutWorker = noWorkerBecause(deployment)
   if (withoutWorker !== undefined) io.err(`${withoutWorker}\n`)
+  if (deployment.config.policyBundle?.source.kind === 'r2') io.err(`${R2_NOTE}\n`)
   const reports = await writeBundles(deployment, options.out)
   const bundles: Measured[] = []
   // One after the other: two cold loads at once would measure each other.
@@ -66,6 +67,9 @@ async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
   print(io, options.output, data, () => text(io, data))
   return options.budgets && [...bundles, ...cel].some(({ over }) => over.length > 0) ? 1 : 0
 }
+
+const R2_NOTE =
+  'policyBundle.r2 is for the Worker: the Lambda functions cannot read it, and count as functions without a bundle'
 
 /** The deployment with its keys, fetched with the credentials of whoever builds. */
 async function withKeys(io: Io, read: Deployment): Promise<Deployment> {
@@ -132,22 +136,20 @@ function overText(io: Io, over: readonly string[]): string {
   return over.map((what) => `    ${io.colors.red(`over budget: ${what}`)}\n`).join('')
 }
 
-function row(
-  io: Io,
-  { name, entry, eagerBytes, ownBytes, totalBytes, loadMs, over }: Measured,
-): string {
+function row(io: Io, bundle: Measured): string {
+  const { name, entry, eagerBytes, ownBytes, totalBytes, loadMs, over } = bundle
+  const budget = budgetOf(bundle)
   const kms = totalBytes - ownBytes
   const sizes = [
-    `start ${kilobytes(eagerBytes)}${limit(name, 'eagerBytes')}`,
-    `all ${kilobytes(ownBytes)}${limit(name, 'ownBytes')}`,
-    kms > 0 ? `with KMS ${kilobytes(totalBytes)}${limit(name, 'totalBytes')}` : 'no KMS client',
-    ...(loadMs === undefined ? [] : [`load ${loadMs.toFixed(1)} ms of ${BUDGETS[name].loadMs} ms`]),
+    `start ${kilobytes(eagerBytes)}${limit(budget.eagerBytes)}`,
+    `all ${kilobytes(ownBytes)}${limit(budget.ownBytes)}`,
+    kms > 0 ? `with KMS ${kilobytes(totalBytes)}${limit(budget.totalBytes)}` : 'no KMS client',
+    ...(loadMs === undefined ? [] : [`load ${loadMs.toFixed(1)} ms of ${budget.loadMs} ms`]),
   ]
   return `  ${name.padEnd(16)} ${sizes.join(', ')}\n    ${io.colors.dim(entry)}\n${overText(io, over)}`
 }
 
-function limit(name: BundleName, size: 'eagerBytes' | 'ownBytes' | 'totalBytes'): string {
-  const bytes = BUDGETS[name][size]
+function limit(bytes: number | undefined): string {
   return bytes === undefined ? '' : ` of ${kilobytes(bytes)}`
 }
 

@@ -25,6 +25,8 @@ export interface BundleReport {
   ownBytes: number
   /** Everything. */
   totalBytes: number
+  /** It holds what any policy may need: its policies come from bundles. */
+  forAnyPolicy?: true
 }
 
 export interface BundleOptions {
@@ -73,11 +75,7 @@ const CONTEXT_MODULES = [
   '../cel/library/kyverno-host.ts',
 ]
 /** Parts of it that few of these need, as `cluster/session.ts` and `lambda-platform.ts` import them. */
-const CONTEXT_PARTS: Readonly<Record<string, string>> = {
-  random: './random.ts',
-  yaml: './yaml.ts',
-  gzip: './gzip.ts',
-}
+const CONTEXT_PARTS = { random: './random.ts', yaml: './yaml.ts', gzip: './gzip.ts' }
 const AUTHORITIES_MODULE = './cluster/https.ts'
 /** As `flows.ts` imports it. */
 const IMAGE_REVIEW_MODULE = './image-review-answer.ts'
@@ -152,7 +150,7 @@ async function bundle(
     metafile: true,
     write: false,
     logLevel: 'silent',
-    plugins: [embed(deployment)],
+    plugins: [embed(deployment, name)],
   })
   // Every export of a Worker's module would be taken for a handler.
   const files =
@@ -162,7 +160,12 @@ async function bundle(
   return {
     folder: outdir,
     files: files.map(({ path: file, contents }) => ({ name: path.basename(file), contents })),
-    report: { name, entry: path.join(outdir, 'index.mjs'), ...measure(metafile) },
+    report: {
+      name,
+      entry: path.join(outdir, 'index.mjs'),
+      ...measure(metafile),
+      ...(deployment.config.policyBundle !== undefined && { forAnyPolicy: true as const }),
+    },
   }
 }
 
@@ -186,8 +189,8 @@ const WORKER: Target = {
 }
 
 /** Modules that are loaded when first needed, by the specifier they are imported with, and what a deployment lacks that needs none. */
-function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
-  if (deployment.config.policyBundle !== undefined) return unneededWhatever(deployment.config)
+function unneededModules(deployment: Deployment, name: BundleName): ReadonlyMap<string, string> {
+  if (deployment.config.policyBundle !== undefined) return unneededWhatever(deployment, name)
   const unneeded = new Map([[BUNDLES_MODULE, 'a policyBundle']])
   if (!reviewsImages(deployment.config)) unneeded.set(IMAGE_REVIEW_MODULE, 'image reviews')
   if (!usesKms(deployment)) unneeded.set(KMS_CLIENT, 'KMS keys')
@@ -213,10 +216,15 @@ function unneededModules(deployment: Deployment): ReadonlyMap<string, string> {
   return unneeded
 }
 
-/** The same for policies that nobody knows yet: only what the config would have to give is left out. */
-function unneededWhatever(config: Config): Map<string, string> {
+/**
+ * The same for policies that nobody knows yet: only what the config would have to give is left out, and of Workers the parser of YAML, a fifth of
+ * all, unless a policy of the build asks for it. A bundle with a policy that does is then refused.
+ */
+function unneededWhatever({ config, policies }: Deployment, name: BundleName): Map<string, string> {
   const { clusters, events, http, kms } = config
   const unneeded = new Map<string, string>()
+  const readsYaml = policies.some((policy) => contextNeeds(policy).has('yaml'))
+  if (name === 'worker' && !readsYaml) unneeded.set(CONTEXT_PARTS.yaml, 'policies that parse YAML')
   if (!reviewsImages(config)) unneeded.set(IMAGE_REVIEW_MODULE, 'image reviews')
   if (kms.vault === undefined) unneeded.set(VAULT_MODULE, 'Vault keys')
   if (!events?.sinks.length) unneeded.set(SINKS_MODULE, 'sinks of events')
@@ -241,8 +249,8 @@ function unneededContext({ config, policies }: Deployment): Map<string, string> 
 }
 
 /** Puts the deployment in, and leaves out what nothing in it can ever ask for: the KMS client, Notary Project envelopes, Sigstore. */
-function embed(deployment: Deployment): Plugin {
-  const unneeded = unneededModules(deployment)
+function embed(deployment: Deployment, name: BundleName): Plugin {
+  const unneeded = unneededModules(deployment, name)
   return {
     name: 'countersign',
     setup({ onResolve, onLoad }) {
