@@ -167,22 +167,47 @@ class PolicyKeeper implements Keeper {
     const metrics = platform.metrics === true && deployment.config.metrics !== false
     // That nothing has changed is no news; its age is.
     if (outcome.kind === 'current' && !metrics) return
-    const phase = Object.keys(flows).join('+')
+    const phase = phasesOf(flows)
     const ageMs = now - this.#confirmedAt
     platform.log(bundleRecord(outcome, { phase, ageMs, now, metrics }))
   }
 }
 
 /** Flows that find nothing out: what is asked of them is denied, as far as their phase denies. */
-function refusing(flows: Flows): Flows {
+function refusing({ mutate, validate, imageReviews }: Flows): Flows {
   const refuse = () => async () => {
-    throw new AdmissionError(
-      'POLICY_BUNDLE_UNAVAILABLE',
-      'the policies are not available; the log of the function says why',
-    )
+    throw unprovided()
   }
-  // One for every flow there is.
-  return Object.fromEntries(Object.keys(flows).map((name) => [name, refuse])) as Flows
+  return {
+    ...(mutate && { mutate: refuse }),
+    ...(validate && { validate: refuse }),
+    ...(imageReviews && {
+      // Their answer is for the part that knows what API servers make of it.
+      imageReviews: (options) => {
+        const load = imageReviews(options)
+        return async () => {
+          const reviews = await load()
+          return {
+            policiesOf: (cluster) => reviews.policiesOf(cluster),
+            answer: (call, refused) => reviews.answer(call, refused ?? unprovided()),
+          }
+        }
+      },
+    }),
+  }
+}
+
+function unprovided(): AdmissionError {
+  return new AdmissionError(
+    'POLICY_BUNDLE_UNAVAILABLE',
+    'the policies are not available; the log of the function says why',
+  )
+}
+
+/** What an app answers for, as it stands in the log. */
+function phasesOf({ mutate, validate, imageReviews }: Flows): string {
+  const phases = [mutate && 'mutate', validate && 'validate', imageReviews && 'image-review']
+  return phases.filter(Boolean).join('+')
 }
 
 /** How long a request waits for policies: a part of its own time, so that enough is left for its answer. */
