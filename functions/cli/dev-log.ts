@@ -18,11 +18,15 @@ function lineOf(io: Io, record: Readonly<Record<string, unknown>>): string | und
       return undefined
     case 'refused':
       return io.colors.yellow(
-        `refused  ${words(record.phase, record.cluster)}: wrong ${words(record.refusal)}`,
+        `refused  ${words(record.phase, record.cluster)}: ${refusalText(record.refusal)}`,
       )
     default:
       return io.colors.yellow(JSON.stringify({ ...record, level: undefined }))
   }
+}
+
+function refusalText(refusal: unknown): string {
+  return refusal === 'image-review' ? 'the config has no imageReview for it' : `wrong ${refusal}`
 }
 
 function decisionLine(io: Io, record: Readonly<Record<string, unknown>>): string {

@@ -203,7 +203,7 @@ function introduction(
   const namespaced = new Set(
     files.deployment.policies.filter((each) => each.namespace !== undefined).map(policyKey),
   )
-  const urls = clusters.flatMap(({ name, policies }) => {
+  const urls = clusters.flatMap(({ name, policies, imageReview }) => {
     const base = `https://localhost:${port}/v1/${name}/${identity.token}`
     const granted = policies ?? [...namespaced]
     const routes = granted.some((key) => namespaced.has(key)) ? ['ivpol', 'nivpol'] : ['ivpol']
@@ -211,7 +211,8 @@ function introduction(
       `  mutate    ${base}/${route}/mutate`,
       `  validate  ${base}/${route}/validate`,
     ])
-    return [bold(`cluster ${name}`), ...lines]
+    const reviews = imageReview === undefined ? [] : [`  images    ${base}/image-review`]
+    return [bold(`cluster ${name}`), ...lines, ...reviews]
   })
   return [
     `policies  ${names} ${dim(`(${files.policies}, reloaded on change)`)}`,

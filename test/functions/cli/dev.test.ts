@@ -139,6 +139,38 @@ describe('dev', () => {
     expect(output).toMatch(/^ {9}Policy names failed: the name alpha is taken$/m)
   })
 
+  test('answers image reviews under the URL it prints, for clusters that ask for them', async () => {
+    await start()
+    expect(urlOf('images')).toBe('')
+    stop.abort()
+    await ended
+    const noLatest = policy('')
+      .replace('name: names', 'name: latest')
+      .replace(/object\.metadata.*/, `images.containers.all(image, !image.endsWith(':latest'))`)
+      .replace(/message: .*/, 'message: no latest')
+    await writeFile(path.join(folder, 'policies/latest.yaml'), noLatest)
+    const reviews = '    imageReview: { policies: [latest] }\n'
+    await writeFile(path.join(folder, 'countersign.yaml'), CONFIG + reviews)
+    output = ''
+    stop = new AbortController()
+    await start()
+    const ca = await readFile(path.join(folder, 'state/ca.pem'), 'utf8')
+    const imagePolicy = { url: urlOf('images') }
+    const server = createApiServer({ ca, imagePolicy, now: Date.now })
+    const submitImage = async (image: string) => {
+      const metadata = { name: 'web', namespace: 'shop' }
+      const spec = { containers: [{ name: 'a', image }] }
+      const object = { apiVersion: 'v1', kind: 'Pod', metadata, spec }
+      return (await server.admit({ operation: 'CREATE', object })).message
+    }
+    expect(await submitImage('registry.example.com/a:1')).toBe('')
+    expect(await submitImage('registry.example.com/a:latest')).toBe(
+      'pods "web" is forbidden: image policy webhook backend denied one or more images: Policy latest failed: no latest',
+    )
+    server.close()
+    await said(/^\d\d:\d\d:\d\d image-review deny prod\/shop\/v1\/Pod {2}\d+ ms/m)
+  })
+
   test('takes over a changed policy, and keeps the last good set when one has a fault', async () => {
     await start()
     const file = path.join(folder, 'policies/names.yaml')
