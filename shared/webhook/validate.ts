@@ -19,6 +19,7 @@ import {
   oneOf,
   optional,
   own,
+  type Path,
   required,
   type Shape,
   text,
@@ -76,7 +77,7 @@ function configuration(isMutating: boolean, { regex, minor, isStatic = false }: 
       object({
         name: required(configurationName(isStatic)),
         labels: optional(labels),
-        annotations: optional(mapOf(text)),
+        annotations: optional(annotations),
       }),
     ),
     webhooks: optional(listOf(webhook, { unique: ({ name }) => name, uniqueField: 'name' })),
@@ -110,6 +111,16 @@ const labels: Shape<Record<string, string>> = (value, path, faults) => {
   return read
 }
 
+/** The API server reads keys of annotations in lower case. */
+const annotations: Shape<Record<string, string>> = (value, path, faults) => {
+  const read = mapOf(text)(value, path, faults)
+  for (const key of Object.keys(read ?? {})) {
+    if (isQualifiedName(key.toLowerCase())) continue
+    faults.add([...path, key], 'Invalid value: must be a qualified name')
+  }
+  return read
+}
+
 const seconds: Shape<number> = (value, path, faults) => {
   const read = integer(-Infinity, Infinity)(value, path, faults)
   if (read === undefined || (read >= 1 && read <= MAX_TIMEOUT_SECONDS)) return read
@@ -117,11 +128,21 @@ const seconds: Shape<number> = (value, path, faults) => {
   return faults.add(path, message)
 }
 
+/** `pods/*` twice is refused like `pods/*` before `pods/status`; names without a wildcard may be there as often as they like. */
+function repeatedWildcards(items: readonly string[], path: Path, faults: Faults): void {
+  for (const [index, item] of items.entries()) {
+    const isWild = item !== '*/*' && (item.startsWith('*/') || item.endsWith('/*'))
+    if (!isWild || items.indexOf(item) === index) continue
+    const message = `Invalid value: ${JSON.stringify(items)}: if '${item}' is present, must not specify ${item}`
+    faults.add([...path, index], message)
+  }
+}
+
 const rule = object({
   operations: required(names('operations', oneOf('CREATE', 'UPDATE', 'DELETE', 'CONNECT', '*'))),
   apiGroups: required(names('API groups', text)),
   apiVersions: required(names('API versions')),
-  resources: required(resources),
+  resources: required(listRule(resources, repeatedWildcards)),
   scope: optional(oneOf('Cluster', 'Namespaced', '*')),
 })
 

@@ -137,6 +137,16 @@ describe('validateWebhookConfiguration', () => {
       ['rules[0].resources: Required value'],
     ],
     [
+      'a wildcard twice',
+      {
+        rules: [{ ...RULE, resources: ['pods', 'pods', 'pods/*', '*/scale', '*/scale', 'pods/*'] }],
+      },
+      [
+        `rules[0].resources[4]: Invalid value: ["pods","pods","pods/*","*/scale","*/scale","pods/*"]: if '*/scale' is present, must not specify */scale`,
+        `rules[0].resources[5]: Invalid value: ["pods","pods","pods/*","*/scale","*/scale","pods/*"]: if 'pods/*' is present, must not specify pods/*`,
+      ],
+    ],
+    [
       'a scope that is none',
       { rules: [{ ...RULE, scope: 'All' }] },
       ['rules[0].scope: Unsupported value: "All": supported values: "Cluster", "Namespaced", "*"'],
@@ -196,6 +206,20 @@ describe('validateWebhookConfiguration', () => {
     ],
   ])('%s is refused', (_, changes, expected) => {
     expect(messages(configuration(changes))).toEqual(expected.map((text) => `${AT}${text}`))
+  })
+
+  test('labels and annotations have qualified names, the latter in any case', () => {
+    const metadata = {
+      name: 'x',
+      labels: { 'a/b': 'ok', 'a b': 'ok', c: 'not ok' },
+      annotations: { 'A.example/Key': 'any text', 'a/b/c': '', '': '' },
+    }
+    expect(messages({ ...configuration(), metadata })).toEqual([
+      'ValidatingWebhookConfiguration metadata.labels["a b"]: Invalid value: must be a qualified name with a label value',
+      'ValidatingWebhookConfiguration metadata.labels.c: Invalid value: must be a qualified name with a label value',
+      'ValidatingWebhookConfiguration metadata.annotations["a/b/c"]: Invalid value: must be a qualified name',
+      'ValidatingWebhookConfiguration metadata.annotations[""]: Invalid value: must be a qualified name',
+    ])
   })
 
   test('every fault of every webhook is told at once, names that are there twice among them', () => {
