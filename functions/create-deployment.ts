@@ -27,6 +27,14 @@ export async function createDeployment(
     const lines = faults.map(({ path, message }) => `${path}: ${message}`)
     throw new AdmissionError('CONFIG_INVALID', lines.join('\n'), { faults })
   }
+  return hashed(config, policies)
+}
+
+/** The Deployment of a config and policies that fit. */
+export async function hashed(
+  config: Config,
+  policies: readonly CompiledPolicy[],
+): Promise<Deployment> {
   // Both are JSON by construction; interfaces just have no index signature.
   const content = { config, policies } as unknown as JsonValue
   const hash = toHex(await sha256(utf8(canonicalJson(content))))

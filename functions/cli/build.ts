@@ -12,6 +12,7 @@ import { policyKeys } from '#shared/policy/types.ts'
 import { budgetOf, compare, kilobytes, type Measured, measure } from './budgets.ts'
 import { type BundleReport, bundleFunctions, noWorkerBecause } from './bundle.ts'
 import { CEL_BUDGETS, type CelBundle, measureCelBundles } from './cel-bundle.ts'
+import { onlyClusters } from './clusters.ts'
 import { readDeployment } from './deployment.ts'
 import type { Cli, ExitCode, Format, Io } from './io.ts'
 import { faultList, formatOption, print } from './output.ts'
@@ -19,6 +20,7 @@ import { faultList, formatOption, print } from './output.ts'
 interface BuildCommandOptions {
   config: string
   out: string
+  cluster?: readonly string[]
   budgets?: true
   pinKeys?: true
   output: Format
@@ -30,6 +32,7 @@ export function buildCommand(cli: Cli): Command {
     .description('Check config and policies and build the Lambda and Worker bundles around them.')
     .option('--config <file>', 'the config', DEFAULT_CONFIG)
     .option('--out <folder>', 'where the bundles go', 'dist')
+    .option('--cluster <name...>', 'only these, with their policies (default: all)')
     .option('--pin-keys', 'fetch public keys from AWS KMS now, and put them in')
     .option('--budgets', 'measure load times, too, and fail past a budget')
     .addOption(formatOption())
@@ -38,8 +41,10 @@ export function buildCommand(cli: Cli): Command {
 }
 
 async function run(io: Io, options: BuildCommandOptions): Promise<ExitCode> {
-  const { deployment: read, policies, warnings } = await readDeployment(options.config)
-  const deployment = options.pinKeys ? await withKeys(io, read) : read
+  const { cluster, config, pinKeys } = options
+  const { deployment: read, policies, warnings } = await readDeployment(config)
+  const wanted = cluster === undefined ? read : await onlyClusters(read, cluster, config)
+  const deployment = pinKeys ? await withKeys(io, wanted) : wanted
   if (warnings.length > 0) io.err(`notes on ${policies}:\n${faultList(warnings)}`)
   const withoutWorker = noWorkerBecause(deployment)
   if (withoutWorker !== undefined) io.err(`${withoutWorker}\n`)
@@ -165,6 +170,7 @@ environment, Workers in their bindings.
 Examples:
   $ countersign build
   $ countersign build --config prod/countersign.yaml --out build/prod
+  $ countersign build --cluster prod-eu --out build/prod-eu   # functions of its own for one cluster
   $ countersign build --budgets --output json
   $ countersign build --pin-keys --out build/edge     # functions need no credentials for these keys
 `

@@ -144,3 +144,56 @@ test('faults of the config and of the policies are told at once, and nothing is 
   ])
   expect(await readdir(folder)).not.toContain('out')
 })
+
+describe('build --cluster', () => {
+  const TWO = `policies: policies
+endpoint: https://admission.example.com
+outcomes: { key: { secrets: [ { id: a, env: SEAL } ] } }
+clusters:
+  - { name: one, tokens: ["${'1'.repeat(64)}"], policies: [shop-images] }
+  - { name: two, tokens: ["${'2'.repeat(64)}"] }
+  - { name: three, tokens: ["${'3'.repeat(64)}"], policies: [signed-images] }
+kms: { region: eu-central-1 }
+`
+  const build = async (...names: string[]) => {
+    const config = path.join(folder, 'countersign.yaml')
+    await writeFile(config, TWO)
+    const out = path.join(folder, 'out')
+    const clusters = names.flatMap((name) => ['--cluster', name])
+    const args = ['build', '--config', config, '--out', out, '-o', 'json', ...clusters]
+    const { code, out: printed, err } = await countersign(args)
+    return { code, err, out, data: code === 0 ? JSON.parse(printed) : undefined }
+  }
+
+  test('holds these clusters and their policies, and nothing of any other', async () => {
+    const all = (await build()).data
+    const { data, out } = await build('one')
+    expect(data).toMatchObject({ clusters: ['one'], policies: ['shop-images'] })
+    // What a cluster is answered does not depend on who else is in the bundle.
+    expect(data.policySets).toEqual({ one: all.policySets.one })
+    expect(data.deployment).not.toBe(all.deployment)
+    const bundle = await readFile(path.join(out, 'lambda/validate/index.mjs'), 'utf8')
+    expect(['1', '2', '3'].map((digit) => bundle.includes(digit.repeat(64)))).toEqual([
+      true,
+      false,
+      false,
+    ])
+    expect([bundle.includes('shop-images'), bundle.includes('signed-images')]).toEqual([
+      true,
+      false,
+    ])
+    expect((await build('one', 'three')).data).toMatchObject({
+      clusters: ['one', 'three'],
+      policies: ['shop-images', 'signed-images'],
+    })
+  })
+
+  test('of clusters that are not there is refused, with all of them', async () => {
+    const { code, err } = await build('one', 'four', 'five')
+    expect([code, err]).toEqual([
+      2,
+      `countersign build: ${path.join(folder, 'countersign.yaml')} has no cluster four, five; it has one, two, three\n`,
+    ])
+    expect(await readdir(folder)).not.toContain('out')
+  })
+})
