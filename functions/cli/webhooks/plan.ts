@@ -1,4 +1,4 @@
-import type { ClusterConfig } from '#functions/config.ts'
+import type { ClusterConfig, Config } from '#functions/config.ts'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
 import { type Endpoints, endpointsOf } from '#functions/endpoints.ts'
 import { nodeHash } from '#functions/hash-node.ts'
@@ -83,6 +83,7 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
     endpoints: endpointsOf(endpoint),
     credentials: credentialsOf(cluster),
     policies: policiesFor(deployment, cluster),
+    onMissing: deployment.config.outcomes.onMissing,
     ...(asked?.minor !== undefined && { minor: asked.minor }),
     ...(ca && { caBundle: ca.base64 }),
   }
@@ -130,6 +131,7 @@ interface Given {
   endpoints: Endpoints
   credentials: readonly CallerCredential[]
   policies: readonly CompiledPolicy[]
+  onMissing: Config['outcomes']['onMissing']
   minor?: number
   caBundle?: string
 }
@@ -158,11 +160,12 @@ async function checkedParts(
 }
 
 async function partsOf(given: Given, token: string): Promise<Parts> {
-  const { options, cluster, endpoints, credentials, policies, minor, caBundle } = given
+  const { options, cluster, endpoints, credentials, policies, onMissing, minor, caBundle } = given
   const ca = caBundle === undefined ? {} : { caBundle }
   const target = targetOf(options, endpoints, `/v1/${cluster.name}/${token}`)
   const how = optionsFor(options, cluster, {
     target,
+    onMissing,
     ...(minor !== undefined && { minor }),
     ...ca,
   })
@@ -202,7 +205,7 @@ function policiesFor(deployment: Deployment, cluster: ClusterConfig): CompiledPo
 function optionsFor(
   { baseName, forceIgnore, safeSelectors, flavour }: PlanOptions,
   { name, webhooks = {}, timeouts }: ClusterConfig,
-  more: Pick<WebhookOptions, 'target' | 'minor' | 'caBundle'>,
+  more: Pick<WebhookOptions, 'target' | 'onMissing' | 'minor' | 'caBundle'>,
 ): WebhookOptions {
   const safe = safeSelectors ? SAFE_NAMESPACES : undefined
   const namespaceSelector = mergeSelectors(webhooks.namespaceSelector, safe)

@@ -161,6 +161,26 @@ describe('countersign webhooks', () => {
     }
   })
 
+  test('where validate takes nothing but seals, mutate is called for policies that pin nothing, too', async () => {
+    await policy(
+      'signed.json',
+      policyDocument({
+        name: 'signed',
+        spec: { validationConfigurations: { mutateDigest: false } },
+      }),
+    )
+    const called = async () => {
+      const { out: text } = await webhooks(['--cluster', 'prod-eu'], withToken)
+      return documents(text)[0].webhooks.map(
+        ({ clientConfig }: { clientConfig: { url: string } }) =>
+          clientConfig.url.slice(-'/ivpol/mutate/signed'.length),
+      )
+    }
+    expect(await called()).not.toContain('/ivpol/mutate/signed')
+    await writeFile(config, CONFIG.replace('outcomes: {', 'outcomes: { onMissing: deny,'))
+    expect(await called()).toContain('/ivpol/mutate/signed')
+  })
+
   test('upstream’s names are there for who asks for them', async () => {
     const { out: text } = await webhooks(
       ['--cluster', 'prod-eu', '--base-name', 'kyverno.svc'],
