@@ -1,5 +1,5 @@
 // What is wrong with the parameters, everything at once, before anything is packaged: a slip in one would leave a permission or a door out
-// without a word, or fail halfway through a deployment.
+// without a word, or fail halfway through a deployment. And what follows from them.
 
 const ANSWERS = {
   frontDoor: ['http-api', 'function-url'],
@@ -72,6 +72,11 @@ function domainFaults({ mtlsDomain }, endpoint) {
     : []
 }
 
+/** Calls in a minute at which four fifths of what the API lets through are used up. */
+function busyMinute({ throttleRate }) {
+  return Math.floor(Number(throttleRate) * 60 * 0.8)
+}
+
 module.exports = async ({ resolveVariable }) => {
   const names = new Set(
     [ANSWERS, LEAST, ARNS].flatMap((each) => Object.keys(each)).concat('mtlsDomain'),
@@ -82,7 +87,7 @@ module.exports = async ({ resolveVariable }) => {
   const part = (name) => resolveVariable(`file(${config}):${name}, null`)
   const [endpoint, clusters] = [await part('endpoint'), (await part('clusters')) ?? []]
   const faults = faultsOf(given, { endpoint, clusters })
-  if (faults.length === 0) return {}
+  if (faults.length === 0) return { busyMinute: busyMinute(given) }
   const error = new Error(`parameters:\n  ${faults.join('\n  ')}`)
   // osls prints it, and where this file stands helps nobody.
   error.stack = `${error.name}: ${error.message}`

@@ -301,7 +301,10 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
     const names = ['Mutate', 'Validate'].flatMap((name) =>
       kinds.map((kind) => `${name}${kind}Alarm`),
     )
-    expect(Object.keys(alarms).sort()).toEqual([...names, 'ApiFaultsAlarm', 'FaultsAlarm'].sort())
+    const api = ['ApiFaultsAlarm', 'ApiBusyAlarm']
+    expect(Object.keys(alarms).sort()).toEqual([...names, ...api, 'FaultsAlarm'].sort())
+    // Four fifths of 200 calls per second, for a minute: what is above 200 reaches no function.
+    expect(alarms.ApiBusyAlarm).toMatchObject({ MetricName: 'Count', Period: 60, Threshold: 9600 })
     for (const { AlarmActions } of Object.values(alarms)) {
       expect(AlarmActions).toEqual(['{{resolve:ssm:/countersign/prod/alarm-topic-arn}}'])
     }
