@@ -11,17 +11,19 @@ import { packageRoot } from '../package.ts'
 import { hashOf } from '../token.ts'
 import { builtImages } from './built-images.ts'
 import { EXCUSED_POLICY, exceptionTexts } from './excuses.ts'
+import { REVIEWED_POLICY, reviewed } from './reviewed.ts'
 
 /** The policy of the demo, as it ships: a file of the package. */
 export const POLICY_FILE = 'infra/policies/signed-images.yaml'
 
-/** Policies of the demo: the file's own, the same with other validationActions or a workflow instead of a key, one of how images are built, and one with exceptions. */
+/** Policies of the demo: the file's own, the same with other validationActions or a workflow instead of a key, one of how images are built, one with exceptions, and one for image reviews. */
 export type PolicyName =
   | 'signed-images'
   | 'signed-images-audit'
   | 'signed-images-warn'
   | 'signed-images-keyless'
   | 'signed-images-excused'
+  | 'reviewed-images'
   | 'built-images'
 export type ClusterName = 'prod-eu' | 'prod-us'
 
@@ -49,6 +51,7 @@ export async function demoDeployment(surroundings: Surroundings): Promise<Deploy
     { name: 'keyless.yaml', text: keyless(text) },
     { name: 'built.yaml', text: builtImages(MIRROR) },
     { name: 'excused.yaml', text: variant(text, EXCUSED_POLICY, 'Deny') },
+    { name: 'reviewed.yaml', text: reviewed(text) },
     { name: 'exceptions.yaml', text: exceptionTexts() },
   ]
   const loaded = await loadPolicies(files, {
@@ -90,7 +93,11 @@ function keyless(text: string): string {
 
 async function demoConfig({ registryHost, kms, tokens }: Surroundings, kmsHost: string) {
   const clusters = await Promise.all(
-    Object.entries(tokens).map(async ([name, token]) => ({ name, tokens: [await hashOf(token)] })),
+    Object.entries(tokens).map(async ([name, token]) => ({
+      name,
+      tokens: [await hashOf(token)],
+      imageReview: { policies: [REVIEWED_POLICY] },
+    })),
   )
   return parseConfig({
     policies: path.dirname(POLICY_FILE),

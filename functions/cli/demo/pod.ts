@@ -6,6 +6,8 @@ export interface PodFields {
   /** A name that ends in `-` is only the beginning of one: `generateName`. */
   name: string
   image: string
+  /** The image of an init container; none when absent. */
+  init?: string
   namespace?: string
   annotations?: JsonObject
 }
@@ -14,14 +16,18 @@ export interface PodFields {
 export const NAMESPACE = 'shop'
 
 /** A Pod as a developer writes it. */
-export function pod({ name, image, namespace = NAMESPACE, annotations }: PodFields): JsonObject {
+export function pod(fields: PodFields): JsonObject {
+  const { name, image, init, namespace = NAMESPACE, annotations } = fields
   const named: JsonObject = name.endsWith('-') ? { generateName: name } : { name }
   const metadata = { ...named, namespace, ...(annotations === undefined ? {} : { annotations }) }
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata,
-    spec: { containers: [{ name: 'app', image }] },
+    spec: {
+      containers: [{ name: 'app', image }],
+      ...(init !== undefined && { initContainers: [{ name: 'init', image: init }] }),
+    },
   }
 }
 

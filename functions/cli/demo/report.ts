@@ -1,4 +1,5 @@
 import type { Admission, WebhookCall } from '#functions/local/apiserver.ts'
+import type { ImageReviewCall } from '#functions/local/image-policy.ts'
 import type { JsonPatchOperation } from '#shared/admission/types.ts'
 import { type JsonValue, stringifyJson } from '#shared/json.ts'
 import type { Io } from '../io.ts'
@@ -34,6 +35,7 @@ function actLines(io: Io, { sent, admission, checks }: Act, layout: Layout): str
   return [
     ...labelled('sent', sent, layout),
     ...admission.calls.flatMap((call) => callLines(io, call, admission.seal, layout)),
+    ...admission.imageReviews.flatMap((call) => reviewLines(io, call, layout)),
     ...verdict,
     ...admission.warnings.flatMap((text) => labelled('warning', text, layout, yellow)),
     ...(proven.length > 0 ? labelled('✓', proven.join(', '), layout, dim) : []),
@@ -50,6 +52,17 @@ function callLines(io: Io, call: WebhookCall, seal: string | undefined, layout: 
     : call.patch.map((one) => patchText(one, textWidth(layout)))
   return [
     ...labelled(call.phase, summary, layout),
+    ...(call.failure === undefined ? [] : labelled('', call.failure, layout)),
+    ...details.map((line) => INDENT + ' '.repeat(LABEL_CHARS) + io.colors.dim(line)),
+  ]
+}
+
+function reviewLines(io: Io, call: ImageReviewCall, layout: Layout): string[] {
+  const requests = Object.entries(call.used).map(([name, count]) => `${name} ${count}`)
+  const { spec, status } = call
+  const details = layout.verbose ? JSON.stringify({ spec, status }, null, 2).split('\n') : []
+  return [
+    ...labelled('review', `${time(call.ms)} · requests: ${requests.join(', ')}`, layout),
     ...(call.failure === undefined ? [] : labelled('', call.failure, layout)),
     ...details.map((line) => INDENT + ' '.repeat(LABEL_CHARS) + io.colors.dim(line)),
   ]
@@ -118,7 +131,7 @@ function time(ms: number): string {
 
 /** What `--output json` and `yaml` print for one admission. */
 export function admissionData(admission: Admission): object {
-  const { calls, object, ...verdict } = admission
+  const { calls, imageReviews, object, ...verdict } = admission
   return {
     ...verdict,
     images: imagesOf(object),
@@ -131,5 +144,6 @@ export function admissionData(admission: Admission): object {
       ...(response === undefined ? {} : { response }),
       patch,
     })),
+    ...(imageReviews.length > 0 && { imageReviews }),
   }
 }

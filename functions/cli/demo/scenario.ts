@@ -67,6 +67,24 @@ export function denied(admission: Admission, message: string | RegExp): Check {
   }
 }
 
+/** ImagePolicyWebhook refused the submission, with this reason of its backend. */
+export function deniedByReview(
+  { allowed, message, imageReviews }: Admission,
+  reason: string,
+): Check {
+  const said = message.replace(/^pods ".*?" is forbidden: /, '')
+  const wanted = `image policy webhook backend denied one or more images: ${reason}`
+  const holds = !allowed && imageReviews.length === 1 && said === wanted
+  return { what: holds ? 'denied for the right reason' : `expected a denial with ${reason}`, holds }
+}
+
+/** The API server asked about all images of the Pod, and got an answer. */
+export function reviewedImages({ imageReviews: [review] }: Admission, count: number): Check {
+  const asked = review?.spec.containers
+  const holds = review?.status !== undefined && Array.isArray(asked) && asked.length === count
+  return { what: `asked about ${count} images`, holds }
+}
+
 /** What `signed-images` says of an image without a signature by the release key. */
 export function unsigned(image: DemoImage): string {
   return `Policy signed-images failed: not signed by the release key: ${pinnedReference(image)}`

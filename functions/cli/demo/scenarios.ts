@@ -2,6 +2,7 @@ import { ATTACKS } from './attacks.ts'
 import { EXCEPTIONS } from './exceptions.ts'
 import { OUTAGES } from './outages.ts'
 import { PROVENANCES } from './provenance.ts'
+import { REVIEWS } from './reviews.ts'
 import { ROUTINE } from './routine.ts'
 import type { Scenario } from './scenario.ts'
 
@@ -10,6 +11,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ROUTINE,
   ...PROVENANCES,
   ...EXCEPTIONS,
+  ...REVIEWS,
   ...ATTACKS,
   ...OUTAGES,
 ]

@@ -25,6 +25,8 @@ export interface Route {
   policy?: PolicyName
   /** False: the mutating webhook is not registered. */
   mutating?: boolean
+  /** The API server asks with ImagePolicyWebhook, and with no validating webhook. */
+  imageReview?: true
   reinvocation?: 'Never' | 'IfNeeded'
   timeoutSeconds?: number
   /** Functions that were just started and have nothing in memory, instead of those that have been running all along. */
@@ -135,7 +137,7 @@ async function openOn(
   }
 }
 
-/** Both webhooks as a cluster would register them for one policy. */
+/** What a cluster would register for one policy: both webhooks, or one and ImagePolicyWebhook. */
 function webhooksOf(functions: RunningFunctions, token: string, route: Route) {
   const { cluster = 'prod-eu', policy = 'signed-images', timeoutSeconds = 10 } = route
   const at = (verb: 'mutate' | 'validate') =>
@@ -148,7 +150,11 @@ function webhooksOf(functions: RunningFunctions, token: string, route: Route) {
     reinvocationPolicy: route.reinvocation ?? 'Never',
   }
   const validating: Webhook = { ...common, name: VALIDATING, url: at('validate') }
-  return { validating, ...(route.mutating === false ? {} : { mutating }) }
+  const imagePolicy = { url: `${functions.imageReview}/v1/${cluster}/${token}/image-review` }
+  return {
+    ...(route.imageReview ? { imagePolicy } : { validating }),
+    ...(route.mutating === false ? {} : { mutating }),
+  }
 }
 
 function sealUse(admission: Admission, functions: RunningFunctions): string | undefined {
@@ -170,7 +176,8 @@ function describe(
     `registry   ${registry.url}`,
     `KMS        ${kms.url}, ${RELEASE_KEY} signs, ${SEAL_KEY} seals`,
     'Sigstore   certificate authority, logs and timestamps in this process',
-    `functions  ${functions.mutate} mutate, ${functions.validate} validate`,
+    `functions  ${functions.mutate} mutate, ${functions.validate} validate,`,
+    `           ${functions.imageReview} image-review`,
     `policy     ${POLICY_FILE}, its key reference pointed at this KMS`,
   ]
 }

@@ -92,6 +92,15 @@ const OUTCOMES: Readonly<Record<string, readonly Outcome[]>> = {
     })),
     { allowed: true, phases: both, seal: /^unused$/, unpinned: true },
   ],
+  'image-review': [
+    { allowed: true, phases: ['mutate'] },
+    {
+      allowed: false,
+      phases: ['mutate'],
+      message:
+        /^pods "reviewed" is forbidden: image policy webhook backend denied one or more images: Policy reviewed-images failed: not signed by the release key: 127\.0\.0\.1:\d+\/shop\/unreviewed:1\.0@sha256:[0-9a-f]{64}$/,
+    },
+  ],
   'forged-outcome': [
     { allowed: false, phases: both, message: unsigned('forged') },
     { allowed: false, phases: ['validate'], message: unsigned('forged'), seal: /^refused: / },
@@ -234,6 +243,14 @@ describe('countersign demo', () => {
     const { out } = await countersign(['demo', '--scenario', 'unsigned', '--verbose'])
     expect(out).toMatch(/^ +"operation": "CREATE",$/m)
     expect(out).toMatch(/^ +"reason": "Forbidden",$/m)
+  })
+
+  test('prints what the API server asked about images', async () => {
+    const { code, out } = await countersign(['demo', '--scenario', 'image-review'])
+    expect(code).toBe(0)
+    expect(out).toMatch(/^ {2}review {4}[\d.]+ ms · requests: registry \d+, KMS \d+$/m)
+    expect(out).toMatch(/^ {2}denied {4}pods "reviewed" is forbidden: image policy webhook/m)
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
   })
 
   test('prints everything as JSON', async () => {
