@@ -51,6 +51,11 @@ export async function preparePolicies(
         const message = `${nothing}, so that the policy would never be enforced in this cluster: change the selectors of the policy or of the cluster, or leave the policy out there`
         faults.push({ path, message })
       }
+      if (webhookRules(formsOf(source)).length === 0) {
+        const message =
+          'its rules are about nothing that is in a namespace, so that the policy would never be enforced: write it as an ImageValidatingPolicy'
+        faults.push({ path, message })
+      }
       const offloaded = offloadedConditions(source, environment, reserved)
       for (const message of offloaded.notes) notes.push({ path, message })
       return {

@@ -32,7 +32,8 @@ export function webhookRules(policies: readonly CompiledPolicy[]): WebhookRule[]
  */
 function boundRules(rule: ResourceRule): ResourceRule[] {
   const { scope = '*' } = rule
-  if (scope !== '*' || isKnownNamespaced(rule)) return [rule]
+  if (scope === 'Cluster') return namespacesIn(rule)
+  if (scope === 'Namespaced' || isKnownNamespaced(rule)) return [rule]
   const others = rule.resources.filter((entry) => entry.split('/')[0] !== 'namespaces')
   const bound: ResourceRule[] =
     others.length === 0 ? [] : [{ ...rule, resources: others, scope: 'Namespaced' }]

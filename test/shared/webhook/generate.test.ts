@@ -336,6 +336,11 @@ describe('generateWebhooks', () => {
       bound: ['example.com: * (Namespaced)'],
     },
     { name: 'Pods', rule: {}, bound: [': pods (*)'] },
+    {
+      name: 'what is in no namespace, by scope',
+      rule: { apiGroups: ['*'], resources: ['*'], scope: 'Cluster' },
+      bound: [': namespaces (Cluster)'],
+    },
   ])(
     'a namespaced policy about $name has nothing outside of namespaces wait for it but its own Namespace',
     async ({ rule, bound }) => {
@@ -770,6 +775,19 @@ describe('generateWebhooks', () => {
           path: 'policy a',
           message:
             'two policies have this name (0.yaml:1): a webhook would call both by it; rename one',
+        },
+      ])
+    })
+
+    test('a namespaced policy that is about nothing but what is in no namespace', async () => {
+      const rule = { ...POD_RULE, resources: ['nodes'], scope: 'Cluster' }
+      const spec = { matchConstraints: { resourceRules: [rule] } }
+      const { faults } = await generate([{ name: 'n', namespace: 'team-a', spec }])
+      expect(faults).toEqual([
+        {
+          path: 'policy team-a/n (0.yaml:1)',
+          message:
+            'its rules are about nothing that is in a namespace, so that the policy would never be enforced: write it as an ImageValidatingPolicy',
         },
       ])
     })
