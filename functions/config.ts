@@ -101,6 +101,8 @@ export interface ClusterConfig {
     namespaceSelector?: LabelSelector
     objectSelector?: LabelSelector
     excludeBootstrap?: boolean
+    /** Where this cluster reaches the functions, if not where the others do. */
+    endpoint?: Config['endpoint']
     /** Relative to the config. */
     caFile?: string
   }
@@ -227,15 +229,18 @@ function keyFault(
 /** Clusters that ask for image reviews need the place of their function. */
 function endpointFaults(document: ConfigDocument | null | undefined): Fault[] {
   // Runs on documents with other faults too, whose parts may be anything.
-  const endpoint: unknown = document?.endpoint
   const clusters: unknown = document?.clusters
-  if (typeof endpoint !== 'object' || endpoint === null || 'imageReview' in endpoint) return []
-  const asking = Array.isArray(clusters)
-    ? clusters.findIndex((cluster: Partial<ClusterConfig> | null) => cluster?.imageReview)
-    : -1
-  if (asking < 0) return []
-  const message = `has no imageReview, which clusters[${asking}].imageReview asks for: add the URL of that function`
-  return [{ path: 'endpoint', message }]
+  const faults = new Map<string, Fault>()
+  for (const [index, cluster] of (Array.isArray(clusters) ? clusters : []).entries()) {
+    const own: unknown = cluster?.webhooks?.endpoint
+    const endpoint = own ?? document?.endpoint
+    const path = own === undefined ? 'endpoint' : `clusters[${index}].webhooks.endpoint`
+    const lacks = typeof endpoint === 'object' && endpoint !== null && !('imageReview' in endpoint)
+    if (!cluster?.imageReview || !lacks || faults.has(path)) continue
+    const message = `has no imageReview, which clusters[${index}].imageReview asks for: add the URL of that function`
+    faults.set(path, { path, message })
+  }
+  return [...faults.values()]
 }
 
 /** API servers keep answers for more than a second, or not at all (specs/kubernetes-admission.md 9.3). */

@@ -1,4 +1,4 @@
-import type { Config } from './config.ts'
+import type { ClusterConfig, Config } from './config.ts'
 
 /** A function that clusters call, as the config names where it is. */
 export type EndpointName = 'mutate' | 'validate' | 'imageReview'
@@ -23,6 +23,14 @@ export function endpointsOf(endpoint: Config['endpoint']): Endpoints {
     validate: withoutSlash(validate),
     ...(imageReview !== undefined && { imageReview: withoutSlash(imageReview) }),
   }
+}
+
+/** The `endpoint` of a cluster: its own, or that of all. */
+export function endpointOf(
+  { endpoint }: Pick<Config, 'endpoint'>,
+  cluster: Pick<ClusterConfig, 'webhooks'> | undefined,
+): Config['endpoint'] {
+  return cluster?.webhooks?.endpoint ?? endpoint
 }
 
 function withoutSlash(url: string): string {

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { Config } from '#functions/config.ts'
 import { policiesOf } from '#functions/deployment.ts'
-import { endpointsOf } from '#functions/endpoints.ts'
+import { endpointOf, endpointsOf } from '#functions/endpoints.ts'
 import { DEFAULT_CONFIG, readText } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { reviewedCluster } from '#functions/image-review-policies.ts'
@@ -86,7 +86,7 @@ async function toPatient(
   const ca = caPath && (await pemOf(caPath))
   const bearer = options.bearerFile && (await textOf(options.bearerFile))
   const client = await clientOf(options)
-  const endpoint = options.endpoint ?? config.endpoint
+  const endpoint = options.endpoint ?? endpointOf(config, cluster)
   const patient = {
     cluster,
     endpoints: endpointsOf(endpoint),

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { isAlias, isMap, isNode, isSeq, type Node, visit, type YAMLMap } from 'yaml'
 import type { ClusterConfig, Config } from '#functions/config.ts'
 import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
-import { endpointsOf } from '#functions/endpoints.ts'
+import { endpointOf, endpointsOf } from '#functions/endpoints.ts'
 import { checkConfig, DEFAULT_CONFIG, readYaml, type YamlFile } from '#functions/files.ts'
 import { replaceText } from '#functions/write.ts'
 import { AdmissionError } from '#shared/errors.ts'
@@ -128,8 +128,12 @@ function applied(config: Config, { cluster: name, config: file }: TokenOptions):
   return `\`countersign webhooks --cluster ${name}${where} --token-file -${asks}\` with this token`
 }
 
-function imageReviewOf({ clusters }: Config, cluster: string): ClusterConfig['imageReview'] {
-  return clusters.find(({ name }) => name === cluster)?.imageReview
+function imageReviewOf(config: Config, cluster: string): ClusterConfig['imageReview'] {
+  return clusterIn(config, cluster)?.imageReview
+}
+
+function clusterIn({ clusters }: Config, cluster: string): ClusterConfig | undefined {
+  return clusters.find(({ name }) => name === cluster)
 }
 
 function report(
@@ -138,7 +142,9 @@ function report(
   outcome: { yaml: YamlFile; config: Config; token?: string; revoked?: number; next: string },
 ): void {
   const { token, next, yaml, config } = outcome
-  const { mutate, validate, imageReview } = endpointsOf(config.endpoint)
+  const { mutate, validate, imageReview } = endpointsOf(
+    endpointOf(config, clusterIn(config, options.cluster)),
+  )
   const base = `v1/${options.cluster}/${token}`
   const urls = {
     mutate: `${mutate}/${base}/ivpol/mutate`,

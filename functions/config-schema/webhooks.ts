@@ -1,4 +1,5 @@
 import type { Schema } from '../schema.ts'
+import { ENDPOINT } from './endpoint.ts'
 
 const SELECTOR = {
   type: 'object',
@@ -57,6 +58,11 @@ export const WEBHOOKS = {
       type: 'boolean',
       description:
         'Nodes and certificate requests never wait for a webhook that fails closed, whatever policies are about.',
+    },
+    endpoint: {
+      ...ENDPOINT,
+      description:
+        'Where this cluster reaches the functions, if not at the endpoint of all: such as the domain that asks for client certificates.',
     },
     caFile: {
       type: 'string',

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { parseConfig } from '#functions/config.ts'
 import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
-import { endpointsOf } from '#functions/endpoints.ts'
+import { endpointOf, endpointsOf } from '#functions/endpoints.ts'
 import { AdmissionError } from '#shared/errors.ts'
 
 const hash = (digit: string) => digit.repeat(64)
@@ -355,6 +355,34 @@ describe('parseConfig', () => {
     for (const endpoint of [whole, 'https://a.example']) {
       expect(faultsOf({ ...minimal, endpoint, clusters })).toEqual([])
     }
+  })
+
+  test('a cluster may reach the functions elsewhere, with what its image reviews need', () => {
+    const each = { mutate: 'https://a.example', validate: 'https://b.example' }
+    const own = (more: object) => ({
+      name: 'a',
+      tokens: [hash('a')],
+      webhooks: { endpoint: each },
+      ...more,
+    })
+    const config = parseConfig({ ...minimal, clusters: [own({})] })
+    expect(endpointOf(config, config.clusters[0])).toEqual(each)
+    expect(endpointOf(config, undefined)).toBe('https://admission.example.com')
+    const faults = faultsOf({
+      ...minimal,
+      clusters: [
+        own({ imageReview: true }),
+        own({ name: 'b', webhooks: { endpoint: 'http://a.example' } }),
+        { name: 'c', tokens: [hash('a')], imageReview: true },
+      ],
+    })
+    expect(faults.map(({ path }) => path)).toEqual([
+      'clusters[1].webhooks.endpoint',
+      'clusters[0].webhooks.endpoint',
+    ])
+    // Whatever the others have.
+    const mtls = own({ imageReview: true, webhooks: { endpoint: 'https://mtls.example' } })
+    expect(faultsOf({ ...minimal, endpoint: each, clusters: [mtls] })).toEqual([])
   })
 
   test('names every bad key at once, unknown ones with what was probably meant', () => {

@@ -1,6 +1,6 @@
 import type { ClusterConfig, Config } from '#functions/config.ts'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
-import { type Endpoints, endpointsOf } from '#functions/endpoints.ts'
+import { type Endpoints, endpointOf, endpointsOf } from '#functions/endpoints.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
 import type { CallerCredential } from '#shared/webhook/caller.ts'
@@ -70,7 +70,7 @@ export interface Plan {
  */
 export async function planWebhooks(io: Io, options: PlanOptions, now: number): Promise<Plan> {
   const { deployment } = await readDeployment(options.config)
-  const { clusters, endpoint } = deployment.config
+  const { clusters } = deployment.config
   const cluster = clusterNamed(deployment.config, options.cluster, options.config)
   const refusals = new Refusals(cluster.name)
   const asked = await askedFor(refusals, options, cluster, clusters.indexOf(cluster))
@@ -80,7 +80,7 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
   const given: Given = {
     options,
     cluster,
-    endpoints: endpointsOf(endpoint),
+    endpoints: endpointsOf(endpointOf(deployment.config, cluster)),
     credentials: credentialsOf(cluster),
     policies: policiesFor(deployment, cluster),
     onMissing: deployment.config.outcomes.onMissing,

@@ -372,3 +372,17 @@ describe('an endpoint with a host for each function', () => {
     ])
   })
 })
+
+test('a cluster that reaches the functions elsewhere has URLs and credentials for that place alone', async () => {
+  const own = CONFIG.replace(
+    '    imageReview: { allow',
+    '    webhooks: { endpoint: https://mtls.example }\n    imageReview: { allow',
+  )
+  await writeFile(path.join(folder, 'countersign.yaml'), own)
+  expect((await webhooks('shown', ['--image-policy', '--out', out])).code).toBe(0)
+  const all = await Promise.all((await filesBelow()).map(textOf))
+  expect(all.join('')).not.toContain('admission.example.com')
+  expect((await read('kubeconfig.yaml')).object.users[0].name).toBe('mtls.example')
+  const { out: text } = await webhooks('asking', [])
+  expect(text).toContain('url: https://admission.example.com/base/v1/asking/')
+})
