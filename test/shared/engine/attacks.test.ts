@@ -325,6 +325,16 @@ describe('under the strict hand-over (onMissing: deny)', () => {
     const { validated } = await admit(engine, podWith([good.tagged]))
     expect(validated.allowed).toBe(true)
   })
+
+  test('a policy that pins nothing is sealed as well, and without that lets nothing in', async () => {
+    const good = await world.push('strict/pinned', ['release'])
+    const spec = '  validationConfigurations: {mutateDigest: false}'
+    const engine = await world.engine([policyText(world.keys, { spec })], strict)
+    const pod = podWith([good.pinned])
+    expect((await admit(engine, pod)).validated.allowed).toBe(true)
+    const unsealed = await engine.validate(requestFor(pod), callFor())
+    expect(unsealed.allowed).toBe(false)
+  })
 })
 
 describe('another spelling of an image', () => {
