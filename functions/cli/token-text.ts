@@ -1,5 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isNode, isSeq, type Node, parse, stringify, type YAMLMap, type YAMLSeq } from 'yaml'
+import {
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  parse,
+  stringify,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
 import type { YamlFile } from '#functions/files.ts'
 
 /** One replacement in a text. */
@@ -26,10 +38,18 @@ export function textWithHashes(
   const edited = edits && applied(yaml.text, edits.map(brokenAs(yaml.text)))
   if (typeof cluster === 'string') addCluster(yaml, cluster, hashes)
   else cluster.set('tokens', keptAndNew(yaml, cluster, hashes))
-  const isRight = edited !== undefined && isDeepStrictEqual(parse(edited), yaml.document.toJS())
-  if (isRight) return edited
+  if (edited !== undefined && says(edited, yaml.document)) return edited
   const whole = { start: 0, end: 0, text: yaml.document.toString({ lineWidth: 0 }) }
   return brokenAs(yaml.text)(whole).text
+}
+
+function says(text: string, document: Document): boolean {
+  try {
+    return isDeepStrictEqual(parse(text), document.toJS())
+  } catch {
+    // An edit that did not fit is not used.
+    return false
+  }
 }
 
 /** Gives an edit the line breaks of the text it is for. */
@@ -38,12 +58,12 @@ function brokenAs(text: string): (edit: Edit) => Edit {
   return (edit) => (isWindows ? { ...edit, text: edit.text.replaceAll('\n', '\r\n') } : edit)
 }
 
-/** Edits that leave exactly these items in a cluster's list; undefined when it has no list. */
+/** Edits that leave exactly these items in a cluster's list, or give it one. */
 function newHashes(text: string, cluster: YAMLMap, hashes: readonly string[]): Edit[] | undefined {
-  const list = cluster.get('tokens')
-  if (!isSeq(list) || !list.range) return undefined
+  const list = cluster.get('tokens', true)
+  if (!isSeq(list) || !list.range) return firstHashes(text, cluster, hashes)
   const [start, end] = list.range
-  if (list.flow) return [{ start, end, text: `[${hashes.map(quoted).join(', ')}]` }]
+  if (list.flow) return [{ start, end, text: flowOf(hashes) }]
   const current = valuesOf(list)
   const lines = list.items.map((item) => lineOf(text, item))
   const [first] = lines
@@ -55,31 +75,90 @@ function newHashes(text: string, cluster: YAMLMap, hashes: readonly string[]): E
     ...lines
       .filter((_, index) => !hashes.includes(current[index] ?? ''))
       .map((line) => ({ ...line, text: '' })),
-    {
-      start: last.end,
-      end: last.end,
-      text: added.map((hash) => `${indent}- ${quoted(hash)}\n`).join(''),
-    },
+    insertion(last.end, blockOf(indent, added)),
   ]
 }
 
-/** The edit that puts a cluster behind the last one; undefined when there is no list of clusters to put it into. */
+/** The edit that gives a cluster its list: where it has a key without one, or behind its name. */
+function firstHashes(
+  text: string,
+  cluster: YAMLMap,
+  hashes: readonly string[],
+): Edit[] | undefined {
+  const last = cluster.items.at(-1)
+  if (cluster.flow) return last && [insertion(endOf(last), `, "tokens": ${flowOf(hashes)}`)]
+  const own = pairOf(cluster, 'tokens')
+  const name = pairOf(cluster, 'name')
+  const at = own ?? name
+  if (at === undefined || !isNode(at.key) || !at.key.range) return undefined
+  const { start, end } = lineOf(text, at.key)
+  const indent = ' '.repeat(at.key.range[0] - start)
+  const key = own === undefined ? `${indent}tokens:\n` : ''
+  return [insertion(end, `${key}${blockOf(`${indent}  `, hashes)}`)]
+}
+
+/** The edit that puts a cluster behind the last one, or a list of clusters into the file. */
 function newCluster(yaml: YamlFile, name: string, hashes: readonly string[]): Edit[] | undefined {
   const { text, document } = yaml
   const clusters = document.get('clusters')
-  const [first] = isSeq(clusters) && !clusters.flow ? clusters.items : []
-  const last = isSeq(clusters) ? clusters.items.at(-1) : undefined
+  if (!isSeq(clusters) || !clusters.range) return firstCluster(yaml, name, hashes)
+  const [first] = clusters.items
+  const last = clusters.items.at(-1)
+  if (clusters.flow) {
+    const cluster = `{ "name": ${JSON.stringify(name)}, "tokens": ${flowOf(hashes)} }`
+    const [start, end] = clusters.range
+    if (last === undefined) return [{ start, end, text: `[${cluster}]` }]
+    return [insertion(isNode(last) ? (last.range?.[1] ?? end) : end, `, ${cluster}`)]
+  }
   if (first === undefined || last === undefined) return undefined
   const { start } = lineOf(text, first)
   const indent = text.slice(start, text.indexOf('-', start))
   const at = endOfItem(text, lineOf(text, last).end, indent.length)
-  const lines = [
-    `${indent}- name: ${stringify(name).trim()}`,
-    `${indent}  tokens:`,
-    ...hashes.map((hash) => `${indent}    - ${quoted(hash)}`),
-  ]
-  const separator = text.slice(0, at).endsWith('\n') ? '' : '\n'
-  return [{ start: at, end: at, text: `${separator}${lines.join('\n')}\n` }]
+  return [insertion(at, `${breakBefore(text, at)}${clusterOf(indent, name, hashes)}`)]
+}
+
+function firstCluster(
+  { text, document }: YamlFile,
+  name: string,
+  hashes: readonly string[],
+): Edit[] | undefined {
+  const root = document.contents
+  if (!isMap(root) || root.flow) return undefined
+  const cluster = clusterOf('  ', name, hashes)
+  const own = pairOf(root, 'clusters')
+  const at = own === undefined ? text.length : lineOf(text, own.key).end
+  const key = own === undefined ? 'clusters:\n' : ''
+  return [insertion(at, `${breakBefore(text, at)}${key}${cluster}`)]
+}
+
+function insertion(at: number, text: string): Edit {
+  return { start: at, end: at, text }
+}
+
+function breakBefore(text: string, at: number): string {
+  return at === 0 || text.slice(0, at).endsWith('\n') ? '' : '\n'
+}
+
+function pairOf(map: YAMLMap, name: string): Pair | undefined {
+  return map.items.find(({ key }) => isScalar(key) && key.value === name)
+}
+
+/** Where a pair of a map on one line ends. */
+function endOf({ key, value }: Pair): number {
+  return [value, key].flatMap((node) => (isNode(node) && node.range ? [node.range[1]] : []))[0] ?? 0
+}
+
+function clusterOf(indent: string, name: string, hashes: readonly string[]): string {
+  const head = `${indent}- name: ${stringify(name).trim()}\n${indent}  tokens:\n`
+  return `${head}${blockOf(`${indent}    `, hashes)}`
+}
+
+function blockOf(indent: string, hashes: readonly string[]): string {
+  return hashes.map((hash) => `${indent}- ${quoted(hash)}\n`).join('')
+}
+
+function flowOf(hashes: readonly string[]): string {
+  return `[${hashes.map(quoted).join(', ')}]`
 }
 
 /** The end of an item whose value ends at `end`: comments that are indented like its content belong to it. */

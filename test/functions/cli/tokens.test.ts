@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import {
   chmod,
   lstat,
@@ -156,6 +157,73 @@ describe('tokens', () => {
     expect(await hashesOf('prod-eu')).not.toContain(OLD)
     expect(await hashesOf('1e3')).toHaveLength(1)
     expect(await text()).toContain('# end')
+  })
+
+  test.each([
+    {
+      name: 'no list of clusters',
+      clusters: '',
+      after: (hash: string) => `clusters:\n  - name: new\n    tokens:\n      - "${hash}"\n`,
+    },
+    {
+      name: 'a list without a value',
+      clusters: 'clusters: # soon\n\n# The end.\n',
+      after: (hash: string) =>
+        `clusters: # soon\n  - name: new\n    tokens:\n      - "${hash}"\n\n# The end.\n`,
+    },
+    {
+      name: 'an empty list',
+      clusters: 'clusters: [] # soon\n',
+      after: (hash: string) => `clusters: [{ "name": "new", "tokens": ["${hash}"] }] # soon\n`,
+    },
+    {
+      name: 'a list on one line',
+      clusters: `clusters: [ {name: a, tokens: ["${OLD}"]} ] # all\n`,
+      after: (hash: string) =>
+        `clusters: [ {name: a, tokens: ["${OLD}"]}, { "name": "new", "tokens": ["${hash}"] } ] # all\n`,
+    },
+    {
+      name: 'the cluster, without a token',
+      clusters: 'clusters:\n- mode: audit\n  name: new # here\n  # soon\n  kubernetes: "1.31"\n',
+      after: (hash: string) =>
+        `clusters:\n- mode: audit\n  name: new # here\n  tokens:\n    - "${hash}"\n  # soon\n  kubernetes: "1.31"\n`,
+    },
+    {
+      name: 'the cluster, on one line without a token',
+      clusters: 'clusters:\n  - {name: new, mode: audit}\n',
+      after: (hash: string) => `clusters:\n  - {name: new, mode: audit, "tokens": ["${hash}"]}\n`,
+    },
+    {
+      name: 'the cluster, with an empty list of tokens',
+      clusters: 'clusters:\n  - name: new\n    tokens: [] # none\n',
+      after: (hash: string) => `clusters:\n  - name: new\n    tokens: ["${hash}"] # none\n`,
+    },
+    {
+      name: 'the cluster, with tokens that have no value',
+      clusters: 'clusters:\n  - name: new\n    tokens: # none\n    mode: audit\n',
+      after: (hash: string) =>
+        `clusters:\n  - name: new\n    tokens: # none\n      - "${hash}"\n    mode: audit\n`,
+    },
+  ])('new changes nothing else in a file that has $name', async ({ clusters, after }) => {
+    const head = CONFIG.slice(0, CONFIG.indexOf('clusters:'))
+    await writeFile(file, head + clusters)
+    const { code, out } = await tokens('new', '--cluster', 'new')
+    expect(code).toBe(0)
+    expect(await text()).toBe(head + after(hashOf(tokenIn(out))))
+  })
+
+  test('a file of JSON stays one', async () => {
+    await writeFile(file, JSON.stringify(parse(CONFIG), null, 2))
+    for (const args of [
+      ['new', '--cluster', 'new'],
+      ['rotate', '--cluster', 'prod-eu'],
+      ['revoke', '--cluster', 'busy'],
+    ]) {
+      expect((await tokens(...args)).code).toBe(0)
+      expect(() => JSON.parse(readFileSync(file, 'utf8'))).not.toThrow()
+    }
+    expect(await hashesOf('prod-eu')).toEqual([OLD, expect.stringMatching(/^[0-9a-f]{64}$/)])
+    expect(await hashesOf('busy')).toEqual([OLD])
   })
 
   test('revoke drops the older of two', async () => {
