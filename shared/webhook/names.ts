@@ -36,15 +36,24 @@ export async function entryNames(
   baseName: string,
 ): Promise<string[]> {
   const { name } = styleOf(baseName)
-  const plain = entries.map((entry) => name(entry, phase))
-  return Promise.all(
-    entries.map(async (entry, index) => {
-      const text = plain[index] ?? ''
-      const isOnly = plain.filter((other) => other === text).length === 1
-      if (isOnly && text.length <= MAX_NAME_CHARS) return text
-      return name(entry, phase, await hashOf(entry))
-    }),
-  )
+  const names = entries.map((entry) => name(entry, phase))
+  const hashed = new Set<number>()
+  // A policy may be called what the hash of another one gives, and then ends in its own.
+  for (;;) {
+    const clashing = names.flatMap((text, index) =>
+      !hashed.has(index) && (text.length > MAX_NAME_CHARS || isTwiceIn(names, text)) ? [index] : [],
+    )
+    if (clashing.length === 0) return names
+    for (const index of clashing) {
+      const entry = entries[index]
+      if (entry !== undefined) names[index] = name(entry, phase, await hashOf(entry))
+      hashed.add(index)
+    }
+  }
+}
+
+function isTwiceIn(names: readonly string[], text: string): boolean {
+  return names.indexOf(text) !== names.lastIndexOf(text)
 }
 
 /** `metadata.name` of a configuration. */

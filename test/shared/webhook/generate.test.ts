@@ -38,6 +38,25 @@ const ALL_RULES = [
 ]
 
 describe('generateWebhooks', () => {
+  test('names that are the same end in hashes, and so does a policy that is called what such a name is', async () => {
+    const spec = { webhookConfiguration: { timeoutSeconds: 7 } }
+    const twins = [
+      { name: 'b-c', namespace: 'a', spec },
+      { name: 'c', namespace: 'a-b', spec },
+    ]
+    const namesOf = async (documents: readonly PolicyText[]) =>
+      (await generated(documents, UPSTREAM)).validating.map(({ name }) => name)
+    const names = await namesOf(twins)
+    const start = 'nivpol.validate.kyverno.svc-fail-finegrained-a-b-c-'
+    for (const name of names) expect(name).toMatch(new RegExp(`^${start}[0-9a-f]{16}$`))
+    const [taken = ''] = names
+    const third = { name: taken.slice(start.length - 'b-c-'.length), namespace: 'a', spec }
+    const all = await namesOf([...twins, third])
+    expect(new Set(all).size).toBe(3)
+    expect(all).toEqual(expect.arrayContaining(names))
+    expect(await namesOf([third, ...twins].toReversed())).toEqual(all)
+  })
+
   test.each([
     { name: 'basic', spec: {} },
     { name: 'fine-grained by a condition', spec: { matchConditions: [CONDITION] } },
