@@ -96,6 +96,8 @@ export const CEL_MATCH_CONDITIONS_COST = 2_500_000
 export const MAX_MATCH_CONDITIONS = 64
 /** URL of a webhook, characters: API Gateway takes 10,240 bytes of request line and headers, and `?timeout=` is added. */
 export const MAX_WEBHOOK_URL_CHARS = 8000
+/** Connections to webhooks that an API server keeps for each kind of configuration: those of the least recently called ones are made anew. */
+export const WEBHOOK_CLIENTS = 200
 /**
  * CEL: work of one evaluation that its cost does not pay for, steps of about a nanosecond. Some calls of cost 1 read a whole
  * text; the API server relies on its deadline there, a synchronous evaluation needs a bound.

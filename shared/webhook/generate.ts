@@ -1,5 +1,10 @@
 import { loadRegex } from '../cel/regex.ts'
-import { DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS, MAX_WEBHOOK_URL_CHARS } from '../limits.ts'
+import {
+  DEFAULT_TIMEOUT_SECONDS,
+  MAX_TIMEOUT_SECONDS,
+  MAX_WEBHOOK_URL_CHARS,
+  WEBHOOK_CLIENTS,
+} from '../limits.ts'
 import { type CompiledPolicy, compareTexts } from '../policy/types.ts'
 import { bootstrapCondition } from './bootstrap.ts'
 import { webhookEnvironment } from './conditions.ts'
@@ -46,6 +51,7 @@ export async function generateWebhooks(
       }),
     )
     faults.push(...longUrls(configuration))
+    notes.push(...manyClients(configuration))
   }
   return { mutating, validating, notes, faults }
 }
@@ -61,7 +67,7 @@ async function configurationFor(
   options: WebhookOptions,
 ): Promise<WebhookConfiguration> {
   const { baseName = DEFAULT_BASE_NAME, labels, annotations, isStatic } = options
-  const entries = entriesFor(policies)
+  const entries = await entriesFor(policies)
   const names = await entryNames(
     entries.map(({ identity }) => identity),
     phase,
@@ -153,4 +159,12 @@ function longUrls({ kind, webhooks }: WebhookConfiguration): WebhookNote[] {
     const message = `the URL of ${name} has ${length} characters, and gateways take about ${MAX_WEBHOOK_URL_CHARS}: give some of its policies a selector or a timeout of their own`
     return [{ path: `${kind} webhooks[${index}].clientConfig`, message }]
   })
+}
+
+/** More places to call than an API server keeps connections for (specs/serverless.md 1). */
+function manyClients({ kind, webhooks }: WebhookConfiguration): WebhookNote[] {
+  const called = new Set(webhooks.map(({ clientConfig }) => JSON.stringify(clientConfig)))
+  if (called.size <= WEBHOOK_CLIENTS) return []
+  const message = `${called.size} webhooks are more than the ${WEBHOOK_CLIENTS} that an API server keeps connections for: policies without timeouts, match conditions and matchPolicy of their own share one`
+  return [{ path: kind, message }]
 }

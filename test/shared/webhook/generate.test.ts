@@ -38,6 +38,26 @@ const ALL_RULES = [
 ]
 
 describe('generateWebhooks', () => {
+  test('more webhooks than an API server keeps connections for are told of', async () => {
+    const [policy] = await compiled({ spec: { webhookConfiguration: { timeoutSeconds: 7 } } })
+    const notesOn = async (count: number) => {
+      const policies = Array.from({ length: count }, (_, index) => ({
+        ...policy!,
+        name: `p${index}`,
+      }))
+      return (await generateWebhooks(policies, OPTIONS)).notes.map(({ path, message }) => [
+        path,
+        message.slice(0, message.indexOf(':')),
+      ])
+    }
+    expect(await notesOn(200)).toEqual([])
+    const said = '201 webhooks are more than the 200 that an API server keeps connections for'
+    expect(await notesOn(201)).toEqual([
+      ['MutatingWebhookConfiguration', said],
+      ['ValidatingWebhookConfiguration', said],
+    ])
+  })
+
   test('names that are the same end in hashes, and so does a policy that is called what such a name is', async () => {
     const spec = { webhookConfiguration: { timeoutSeconds: 7 } }
     const twins = [
@@ -480,6 +500,22 @@ describe('generateWebhooks', () => {
       }
     },
   )
+
+  test('those that want the same version share a webhook, whoever else there is', async () => {
+    const named = (names: string[], spec: object) => names.map((name) => ({ name, spec }))
+    const documents = [
+      ...named(['a', 'd'], widgets()),
+      ...named(['b', 'c'], widgets({ apiVersions: ['v2'] })),
+      ...named(['everything'], widgets({ apiGroups: ['*'], apiVersions: ['*'], resources: ['*'] })),
+    ]
+    const paths = ({ validating }: { validating: Webhook[] }) =>
+      validating.map(({ clientConfig }) => clientConfig.url?.split('/validate/')[1]).sort()
+    const all = await generated(documents)
+    expect(paths(all)).toEqual(['a/d', 'b/c', 'everything'])
+    const names = ({ validating }: { validating: Webhook[] }) => validating.map(({ name }) => name)
+    const more = await generated([...documents, { name: 'z', spec: widgets() }])
+    expect(names(more)).toEqual(names(all))
+  })
 
   test('a group with both failure policies has two webhooks that each call their own policies', async () => {
     const { validating, mutating } = await generated(
