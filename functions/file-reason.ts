@@ -15,6 +15,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EBUSY: 'it is in use',
   EMFILE: 'too many files are open',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
+  Z_DATA_ERROR: 'is not compressed, or damaged',
   ERR_INVALID_ARG_VALUE: 'no file can have this name',
 }
 

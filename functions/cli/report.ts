@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { createGunzip } from 'node:zlib'
 import { Command, Option } from 'commander'
 import { parseDuration } from '#functions/deadline.ts'
+import { fileReason } from '#functions/file-reason.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { REPORT_MAX_LINE_BYTES } from '#shared/limits.ts'
 import { linesOf } from './cel/lines.ts'
@@ -116,9 +117,9 @@ function opened(file: string): AsyncIterable<Uint8Array> {
 }
 
 function unreadableFile(file: string, thrown: unknown): unknown {
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined
-  if (thrown instanceof AdmissionError || code === undefined) return thrown
-  return new AdmissionError('CONFIG_INVALID', `${file}: cannot be read (${code})`)
+  const isFault = thrown instanceof Error && 'code' in thrown
+  if (thrown instanceof AdmissionError || !isFault) return thrown
+  return new AdmissionError('CONFIG_INVALID', `cannot read ${file}: ${fileReason(thrown)}`)
 }
 
 async function write(io: Io, { outputFile }: ReportOptions, parts: Iterable<string>) {
@@ -134,9 +135,8 @@ async function write(io: Io, { outputFile }: ReportOptions, parts: Iterable<stri
     file = await open(outputFile, 'w')
     for (const part of parts) await file.write(part)
   } catch (thrown) {
-    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined
-    if (code === undefined) throw thrown
-    throw new AdmissionError('CONFIG_INVALID', `${outputFile}: cannot be written (${code})`)
+    if (!(thrown instanceof Error && 'code' in thrown)) throw thrown
+    throw new AdmissionError('CONFIG_INVALID', `cannot write ${outputFile}: ${fileReason(thrown)}`)
   } finally {
     await file?.close()
   }
