@@ -1,3 +1,4 @@
+import { sha256, toHex, utf8 } from '../bytes.ts'
 import type { Environment } from '../cel/environment.ts'
 import { type CompiledPolicy, compareTexts } from '../policy/types.ts'
 import { bootstrapCondition } from './bootstrap.ts'
@@ -7,7 +8,7 @@ import { webhookRules } from './rules.ts'
 import { resolveSelectors, type Selectors, selectorHash, selectsNothing } from './selectors.ts'
 import { type PolicySource, placeOf } from './sources.ts'
 import type { WebhookCondition, WebhookNote, WebhookOptions, WebhookRule } from './types.ts'
-import { isShadowed } from './versions.ts'
+import { isShadowed, mayConvert } from './versions.ts'
 
 /** One webhook of both phases, before it has a name and an address. */
 export interface Entry {
@@ -78,28 +79,31 @@ function isExact({ matchConstraints }: CompiledPolicy): boolean {
 /**
  * The entries for these policies: one for each fine-grained policy, one for all others of the same kind, selectors and failure policy. A
  * path names the policies of its own entry only: upstream names those of both failure policies in both, and evaluates them twice. A policy
- * that others would keep the API server from converting objects for has an entry of its own, too.
+ * that others would keep the API server from converting objects for shares an entry with those alone that have the same rules.
  */
-export function entriesFor(policies: readonly Prepared[]): Entry[] {
-  return (['ivpol', 'nivpol'] as const).flatMap((route) => {
+export async function entriesFor(policies: readonly Prepared[]): Promise<Entry[]> {
+  const entries = (['ivpol', 'nivpol'] as const).map(async (route) => {
     const ofRoute = policies.filter(({ source }) => source.route === route)
-    const isAlone = (policy: Prepared) => policy.isFineGrained || isHidden(policy, ofRoute)
-    const alone = ofRoute.filter(isAlone)
-    const shared = ofRoute.filter((policy) => !isAlone(policy))
-    return [...alone.map(fineEntry), ...basicEntries(shared)]
+    const fine = ofRoute.filter(({ isFineGrained }) => isFineGrained)
+    const basic = ofRoute.filter(({ isFineGrained }) => !isFineGrained)
+    const hidden = basic.filter((policy) => isHidden(policy, basic))
+    const shared = basic.filter((policy) => !hidden.includes(policy))
+    return [...fine.map(fineEntry), ...basicEntries(shared), ...(await hiddenEntries(hidden))]
   })
+  return (await Promise.all(entries)).flat()
 }
 
 /** One that it would share a webhook with hides requests from it. */
 function isHidden(policy: Prepared, all: readonly Prepared[]): boolean {
   const { hash, failure, source } = policy
+  const forms = formsOf(source)
+  if (!mayConvert(forms)) return false
   return all.some(
     (other) =>
       other !== policy &&
-      !other.isFineGrained &&
       other.hash === hash &&
       other.failure === failure &&
-      isShadowed(formsOf(source), formsOf(other.source)),
+      isShadowed(forms, formsOf(other.source)),
   )
 }
 
@@ -122,25 +126,43 @@ function fineEntry({ source, failure, conditions, selectors }: Prepared): Entry 
 
 function basicEntries(policies: readonly Prepared[]): Entry[] {
   const hashes = [...new Set(policies.map(({ hash }) => hash))].sort()
-  return hashes.flatMap((hash) =>
-    (['fail', 'ignore'] as const).flatMap((failure): Entry[] => {
-      const group = policies.filter((each) => each.hash === hash && each.failure === failure)
-      const [first] = group
-      if (first === undefined) return []
-      return [
-        {
-          identity: {
-            route: first.source.route,
-            failure,
-            of: { selectors: hash, isOnly: hashes.length === 1 },
-          },
-          policies: group.map(({ source }) => source.base.name).sort(compareTexts),
-          rules: webhookRules(group.flatMap(({ source }) => formsOf(source))),
-          selectors: first.selectors,
-          matchPolicy: 'Equivalent',
-          conditions: [],
-        },
-      ]
-    }),
+  return hashes.flatMap((hash) => {
+    const ofHash = policies.filter((each) => each.hash === hash)
+    return sharedEntries(ofHash, { selectors: hash, isOnly: hashes.length === 1 })
+  })
+}
+
+/** They are told apart by their selectors and rules. */
+async function hiddenEntries(policies: readonly Prepared[]): Promise<Entry[]> {
+  const byHash = new Map<string, Prepared[]>()
+  for (const policy of policies) {
+    const text = JSON.stringify([policy.hash, webhookRules(formsOf(policy.source))])
+    const hash = toHex(await sha256(utf8(text)))
+    byHash.set(hash, [...(byHash.get(hash) ?? []), policy])
+  }
+  return [...byHash].flatMap(([hash, group]) =>
+    sharedEntries(group, { selectors: hash, isOnly: false }),
   )
+}
+
+/** One entry for each failure policy there is. */
+function sharedEntries(
+  policies: readonly Prepared[],
+  of: { selectors: string; isOnly: boolean },
+): Entry[] {
+  return (['fail', 'ignore'] as const).flatMap((failure): Entry[] => {
+    const group = policies.filter((each) => each.failure === failure)
+    const [first] = group
+    if (first === undefined) return []
+    return [
+      {
+        identity: { route: first.source.route, failure, of },
+        policies: group.map(({ source }) => source.base.name).sort(compareTexts),
+        rules: webhookRules(group.flatMap(({ source }) => formsOf(source))),
+        selectors: first.selectors,
+        matchPolicy: 'Equivalent',
+        conditions: [],
+      },
+    ]
+  })
 }
