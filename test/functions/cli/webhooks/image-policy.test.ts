@@ -3,8 +3,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { readDeployment } from '#functions/cli/deployment.ts'
 import type { Io } from '#functions/cli/io.ts'
+import { compose } from '#functions/compose.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
+import { nodeHash } from '#functions/hash-node.ts'
+import { createApiServer } from '#functions/local/apiserver.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
+import { startNodeServer } from '#functions/node.ts'
 import { imagePolicyFaults } from '#shared/webhook/image-policy.ts'
 import { policyDocument } from '#test/shared/webhook/policies.ts'
 import { hashOf } from '../../../contract/review.ts'
@@ -327,6 +333,71 @@ describe('countersign webhooks --image-policy', () => {
     expect((await webhooks('plain', [])).err).not.toContain('--image-policy')
   })
 })
+
+test('an API server that is started with these files gets answers from the functions of the same files', async () => {
+  const tls = await createDevCertificates({ hosts: ['127.0.0.1'] })
+  await writeFile(path.join(folder, 'ca.pem'), tls.ca)
+  const document = policyDocument({
+    name: 'signed',
+    spec: {
+      validationConfigurations: { mutateDigest: false, verifyDigest: false, required: false },
+      validations: [
+        { expression: 'images.containers.all(i, i != "bad.example/x:1")', message: 'not x' },
+      ],
+    },
+  })
+  await writeFile(path.join(folder, 'policies/signed.json'), JSON.stringify(document))
+  const { deployment } = await readDeployment(path.join(folder, 'countersign.yaml'))
+  const app = compose(
+    deployment,
+    {
+      env: { SEAL: Buffer.alloc(32, 7).toString('base64') },
+      log: () => undefined,
+      hash: nodeHash,
+      maxBodyBytes: 1_000_000,
+    },
+    ALL_FLOWS,
+  )
+  const backend = await startNodeServer({ app, tls, host: '127.0.0.1' })
+  await writeFile(
+    path.join(folder, 'countersign.yaml'),
+    CONFIG.replace(/endpoint: .*/, `endpoint: https://127.0.0.1:${backend.port}/`),
+  )
+  const args = ['--flavour', 'image-policy', '--ca-bundle', path.join(folder, 'ca.pem')]
+  expect((await webhooks('asking', [...args, '--out', out])).code).toBe(0)
+  const [{ configuration }] = (await read('admission-configuration.yaml')).object.plugins
+  const { server, 'certificate-authority-data': authority } = (
+    await read('image-policy-kubeconfig.yaml')
+  ).object.clusters[0].cluster
+  const { kubeConfigFile: _, ...imagePolicy } = configuration.imagePolicy
+  const ca = Buffer.from(authority, 'base64').toString()
+  const now = () => Date.UTC(2030, 0, 2)
+  const apiServer = createApiServer({ ca, now, imagePolicy: { ...imagePolicy, url: server } })
+  const admit = (image: string) =>
+    apiServer.admit({
+      operation: 'CREATE',
+      object: {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'web', namespace: 'shop' },
+        spec: { containers: [{ name: 'a', image }] },
+      },
+    })
+  try {
+    expect(await admit('good.example/x:1')).toMatchObject({ allowed: true })
+    expect(await admit('bad.example/x:1')).toMatchObject({
+      allowed: false,
+      code: 403,
+      message: expect.stringMatching(/denied one or more images: .*not x/),
+    })
+    await backend.close()
+    // Nobody answers, and nothing is kept about this one.
+    expect(await admit('new.example/x:1')).toMatchObject({ allowed: false, code: 403 })
+  } finally {
+    apiServer.close()
+    await backend.close()
+  }
+}, 30_000)
 
 describe('an endpoint with a host for each function', () => {
   beforeEach(() =>
