@@ -1,3 +1,4 @@
+import { createSecureContext } from 'node:tls'
 import { Command } from 'commander'
 import type { Config } from '#functions/config.ts'
 import { policiesOf } from '#functions/deployment.ts'
@@ -84,7 +85,7 @@ async function toPatient(
   }
   const caPath = caFileOf(options, cluster)
   const ca = caPath && (await pemOf(caPath))
-  const bearer = options.bearerFile && (await textOf(options.bearerFile))
+  const bearer = options.bearerFile && (await bearerOf(options.bearerFile))
   const client = await clientOf(options)
   const endpoint = options.endpoint ?? endpointOf(config, cluster)
   const patient = {
@@ -116,7 +117,22 @@ async function clientOf({
   if (clientCert === undefined || clientKey === undefined) {
     throw refusal('--client-cert and --client-key go together')
   }
-  return { cert: await textOf(clientCert), key: await textOf(clientKey) }
+  const client = { cert: await textOf(clientCert), key: await textOf(clientKey) }
+  try {
+    createSecureContext(client)
+    return client
+  } catch (cause) {
+    // What it says of them could quote the key.
+    const message = '--client-cert and --client-key are no PEM certificate and its key'
+    throw new AdmissionError('CONFIG_INVALID', message, { cause })
+  }
+}
+
+/** Throws `CONFIG_INVALID` for what no header can hold. */
+async function bearerOf(file: string): Promise<string> {
+  const bearer = await textOf(file)
+  if (/^[\x21-\x7e]+$/.test(bearer)) return bearer
+  throw refusal(`${file}: a bearer token has no blanks, line breaks or letters beyond ASCII`)
 }
 
 async function textOf(file: string): Promise<string> {

@@ -14,7 +14,8 @@ const CONNECT_TIMEOUT_MS = 10_000
 /** Whether an API server takes the URLs at all. */
 export function checkUrl(patient: Patient, door: Door): Check {
   const urls = door.routes.map((route) => routeUrl(patient, door, route))
-  const faults = [...new Set(urls.flatMap(urlFaults))]
+  const unusable = urls.every((url) => URL.canParse(url)) ? [] : ['no URL that can be called']
+  const faults = [...new Set([...urls.flatMap(urlFaults), ...unusable])]
   if (faults.length > 0) {
     const fix = 'set endpoint in the config to https://host[:port][/path]'
     return fail('url', faults.join('; ').replaceAll(patient.token, '<token>'), fix)

@@ -641,10 +641,27 @@ describe('doctor', () => {
       args: ['--ca-bundle', 'TOKEN'],
       says: /cannot be a caBundle/,
     },
+    {
+      name: 'a client certificate that is none',
+      args: ['--client-cert', 'TOKEN', '--client-key', 'TOKEN'],
+      says: /^countersign doctor: --client-cert and --client-key are no PEM certificate and its key$/m,
+    },
+    {
+      name: 'a bearer token of two lines',
+      args: ['--bearer-file', 'package.json'],
+      says: /^countersign doctor: package\.json: a bearer token has no blanks, line breaks or letters beyond ASCII$/m,
+    },
   ])('$name is bad input', async ({ args, says }) => {
     const given = args.map((arg) => (arg === 'TOKEN' ? path.join(folder, 'token') : arg))
     const { code, err } = await doctor('https://localhost:1', ...given)
     expect(code).toBe(2)
     expect(err).toMatch(says)
+  })
+
+  test('a port that there cannot be is told as a URL that nobody can call', async () => {
+    const { code, of } = await doctor('https://localhost:99999')
+    expect(code).toBe(1)
+    expect(of('url')).toMatchObject({ status: 'fail', fix: expect.stringMatching(/^set endpoint/) })
+    expect(of('dns')).toMatchObject({ status: 'skip' })
   })
 })
