@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -64,6 +65,25 @@ describe('bundleFunctions', () => {
     expect([hasSdk, hasStub]).toEqual([true, false])
     expect(report.totalBytes).toBeGreaterThan(report.ownBytes)
     expect((await readFile(report.entry, 'utf8')).includes('TrentService')).toBe(false)
+  })
+
+  test('has a function for image reviews where a cluster asks for them, and where none does that is gone', async () => {
+    const { policies } = await load([policyDocument()])
+    const bundled = async (imageReview: object) => {
+      const config = parseConfig({
+        policies: 'policies',
+        endpoint: 'https://admission.example.com',
+        outcomes: { key: { secrets: [{ id: 'a', env: 'SEAL' }] } },
+        clusters: [{ name: 'prod', tokens: [hashOf('x')], ...imageReview }],
+      })
+      const deployment = await createDeployment(config, policies)
+      return bundleFunctions({ deployment, outDir: folder, names: ['lambda/image-review'] })
+    }
+    const [report] = await bundled({ imageReview: true })
+    expect(compare(report!).over).toEqual([])
+    expect(existsSync(report?.entry ?? '')).toBe(true)
+    expect(await bundled({})).toEqual([])
+    expect(existsSync(report?.entry ?? '')).toBe(false)
   })
 
   test('has all that is loaded at the start in one file, and every later one loads with it', async () => {

@@ -35,6 +35,60 @@ function folded(events: readonly PolicyEvent[], options: FoldOptions = {}) {
 const rows = (events: readonly PolicyEvent[], options?: FoldOptions) =>
   folded(events, options).map(({ cluster, policy, status }) => [cluster, policy, status])
 
+describe('image reviews, which have neither name nor operation', () => {
+  const review = (images: readonly string[], more: Partial<PolicyEvent> = {}): PolicyEvent => ({
+    ...eventWith(),
+    phase: 'image-review',
+    operation: undefined,
+    resource: {
+      group: 'imagepolicy.k8s.io',
+      version: 'v1alpha1',
+      resource: 'imagereviews',
+      kind: 'ImageReview',
+      namespace: 'shop',
+    },
+    images: images.map((image) => ({ image, verifiedBy: [] })),
+    ...more,
+  })
+
+  test('are read from a log, and are one result for the same images', () => {
+    const lines = [
+      review(['b:1', 'a:1'], { time: at(1), ...fail }),
+      review(['a:1', 'b:1', 'a:1'], { time: at(2) }),
+      review(['a:1'], { time: at(1), ...fail }),
+      review(['a:1'], { time: at(3), cluster: 'dev' }),
+    ].map((event) => JSON.stringify(event))
+    const events = lines.flatMap((line) => eventsIn(line).events)
+    expect(rows(events)).toEqual([
+      ['dev', 'signed', 'pass'],
+      ['prod', 'signed', 'fail'],
+      ['prod', 'signed', 'pass'],
+    ])
+  })
+
+  test('are in reports that Kubernetes takes, told by their images', () => {
+    const many = ['f', 'e', 'd', 'c', 'b', 'a'].map((name) => `${name}:1`)
+    const results = folded([review(['a:1', 'b:1'], fail), review(many)])
+    for (const api of ['policyreport', 'openreports'] as const) {
+      const documents = [...reportDocuments(api, results)].flatMap((text) =>
+        parseAllDocuments(text).map((document) => document.toJS()),
+      )
+      expect(documents.flatMap((document) => faultsOfReport(api, document))).toEqual([])
+      expect(documents.map(({ scope }) => [scope.kind, scope.name])).toEqual([
+        ['ImageReview', 'a:1, b:1'],
+        ['ImageReview', 'a:1, b:1, c:1, d:1, e:1 and 1 more'],
+      ])
+      expect(documents[0].results[0].properties).not.toHaveProperty('countersign.dev/operation')
+    }
+    expect([...csvLines(results)].slice(1, 3).map((line) => line.split(',').slice(1, 4))).toEqual([
+      ['prod', 'shop', 'ImageReview'],
+      ['prod', 'shop', 'ImageReview'],
+    ])
+    expect([...junitLines(results)].join('')).toContain('prod/shop/ImageReview/a:1, b:1')
+    expect([...sarifLines(results)].join('')).toContain('prod/shop/ImageReview/a:1, b:1')
+  })
+})
+
 describe('folding', () => {
   const passed = eventWith({ time: at(2) })
   const failed = eventWith({ ...fail, time: at(1) })
