@@ -502,7 +502,8 @@ describe('generateWebhooks', () => {
   )
 
   test('those that want the same version share a webhook, whoever else there is', async () => {
-    const named = (names: string[], spec: object) => names.map((name) => ({ name, spec }))
+    const named = (names: string[], spec: Record<string, unknown>) =>
+      names.map((name) => ({ name, spec }))
     const documents = [
       ...named(['a', 'd'], widgets()),
       ...named(['b', 'c'], widgets({ apiVersions: ['v2'] })),
