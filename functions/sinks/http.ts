@@ -49,13 +49,14 @@ function bodyOf(events: readonly PolicyEvent[], format: HttpSinkConfig['format']
 
 /** CloudEvents 1.0, JSON format: `source` and `id` together name an event. */
 function toCloudEvent(event: PolicyEvent): Record<string, unknown> {
-  const { namespace, kind, name, generateName = '' } = event.resource
+  const { namespace, kind, name, generateName } = event.resource
+  const called = name ?? (generateName && `${generateName}*`)
   return {
     specversion: '1.0',
     id: event.id,
     source: `/countersign/${event.cluster}`,
     type: `dev.countersign.policy.${event.status}`,
-    subject: [namespace, kind, name ?? `${generateName}*`].filter(Boolean).join('/'),
+    subject: [namespace, kind, called].filter(Boolean).join('/'),
     time: event.time,
     datacontenttype: 'application/json',
     data: event,

@@ -96,6 +96,19 @@ describe('an HTTP sink', () => {
     ])
   })
 
+  test.each([
+    ['its own name', { name: 'web' }, 'shop/Pod/web'],
+    ['the beginning of one', { generateName: 'web-' }, 'shop/Pod/web-*'],
+    ['no name at all, as image reviews are', {}, 'shop/Pod'],
+  ])('a CloudEvent is about something with %s', async (_, named, subject) => {
+    const sink = await sinkServer()
+    const config = configWith([{ kind: 'http', url: sink.url, format: 'cloudevents' }])
+    const pod = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespace: 'shop' }
+    const event = eventWith({ resource: { ...pod, ...named } })
+    await createSinks(config, platformWith().platform).deliver([event])
+    expect(JSON.parse(sink.received[0]?.body ?? '')).toMatchObject([{ subject }])
+  })
+
   test('gets no more events at once than the config says', async () => {
     const sink = await sinkServer()
     const config = configWith([{ kind: 'http', url: sink.url, format: 'json' }], { batch: 2 })
