@@ -29,7 +29,7 @@ const SCOPES = ['ivpol', 'nivpol'] as const
 /**
  * The flow of ImageReviews: the policies of the cluster and those of the namespace, each on its own as the webhooks ask them, on the Pod that
  * stands for the review. Everything is verified live, whatever `outcomes.onMissing` says, because a review has no place for a seal.
- * A policy that a review cannot decide, which no deployment has, denies.
+ * A policy that a review cannot decide denies, and so does the lack of any that is asked: no deployment has either, unless its policies come from elsewhere.
  */
 export function createImageReview(isolate: Isolate): DecideImageReview {
   const needs = new KnownNeeds()
@@ -83,10 +83,12 @@ function whyUndecidable(
   { granted, exceptions }: ImageReviewCall,
   known: KnownNeeds,
 ): string | undefined {
+  let isAnyAsked = false
   for (const policy of policies) {
     const key = policyKey(policy)
     if (granted?.has(key) === false) continue
     const { isAsked, needs } = known.of(policy, exceptions)
+    isAnyAsked ||= isAsked
     const [need] = needs
     if (need !== undefined) {
       return `policy ${key} needs ${need.what} in ${need.path}, which no ImageReview carries`
@@ -95,7 +97,7 @@ function whyUndecidable(
       return `the ImageReview names no namespace, so that it cannot be told whether policy ${key} is about it`
     }
   }
-  return undefined
+  return isAnyAsked ? undefined : 'no policy of this cluster is about the creation of Pods'
 }
 
 /** What policies need, found out once for the exceptions of each cluster. */

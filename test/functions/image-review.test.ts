@@ -470,6 +470,21 @@ describe('which policies count', () => {
     })
   })
 
+  test.each<[string, () => string[]]>([
+    ['none is about Pods', () => [policy().replace('pods, pods/ephemeralcontainers', 'nodes')]],
+    ['none is among those that are listed', () => [policy({ name: 'other' })]],
+    ['there are none', () => []],
+  ])('where %s, nothing is let in', async (_, texts) => {
+    const policies = await policiesIn(texts())
+    const config = configOf({ cluster: { imageReview: { policies: ['signed'] } } })
+    const { ask } = served({ config, policies, hash: 'f'.repeat(64) })
+    expect(await ask([signed.pinned])).toMatchObject({
+      status: 200,
+      allowed: false,
+      reason: 'no policy of this cluster is about the creation of Pods',
+    })
+  })
+
   test('a policy that no review can decide denies, however it got there', async () => {
     const labels = policy({
       spec: LENIENT,
