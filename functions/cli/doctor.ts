@@ -146,10 +146,10 @@ function refusal(message: string): AdmissionError {
 const HELP = `
 Looks at the URL rules of API servers, DNS, the TLS chain and its end, HTTP, health, who is let in,
 both phases with a dry run of a Pod, the deployed policies beside these files, latency beside the
-timeouts, the clock, the size of bodies, and an ImageReview where the cluster has imageReview; at each
-host of endpoint. Nothing of a cluster is needed, and nothing is changed. The token is shown to a host
-with a trusted certificate only. What nobody sees from here is whether the control plane may call out:
-that is told for managed ones.
+timeouts, the clock, the size of bodies, and an ImageReview where the cluster has imageReview; at
+each host of endpoint. Nothing of a cluster is needed, and nothing is changed. The token is shown to
+a host with a trusted certificate only. What nobody sees from here is whether the control plane may
+call out: what that means for managed ones is told.
 
 Exit codes: 0 nothing will hurt (there may be warnings), 1 something will, 2 bad input.
 
