@@ -9,6 +9,7 @@ const COMMANDS = [
   'init',
   'dev',
   'build',
+  'bundle',
   'webhooks',
   'lint',
   'test',
