@@ -22,9 +22,12 @@ const FILE_MODE = 0o644
 
 /**
  * Writes files with their folders, each in one step: whoever reads one meanwhile sees the old one or the new one. None takes its place
- * before all could be written down beside theirs. Links stay links. Throws `CONFIG_INVALID` with the file that cannot be written.
+ * before all could be written down beside theirs. Links stay links. `folderMode` is that of folders that have to be made. Throws `CONFIG_INVALID` with the file that cannot be written.
  */
-export async function writeWhole(files: readonly NewContent[]): Promise<void> {
+export async function writeWhole(
+  files: readonly NewContent[],
+  { folderMode }: { folderMode?: number } = {},
+): Promise<void> {
   const scratch: Scratch[] = []
   const made: string[] = []
   let at = ''
@@ -32,7 +35,7 @@ export async function writeWhole(files: readonly NewContent[]): Promise<void> {
     for (const { file, content, mode } of files) {
       at = file
       made.push(...(await missingFolders(path.dirname(file))))
-      await mkdir(path.dirname(file), { recursive: true })
+      await mkdir(path.dirname(file), { recursive: true, mode: folderMode })
       const to = await realpath(file).catch(() => file)
       const there = await stat(to).catch(() => undefined)
       if (there?.isDirectory()) throw Object.assign(new Error(to), { code: 'EISDIR' })

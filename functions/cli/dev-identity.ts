@@ -1,6 +1,7 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createDevCertificates, type DevCertificates } from '#functions/local/tls.ts'
+import { writeWhole } from '#functions/write.ts'
 import { newToken } from './token.ts'
 
 /** Who `countersign dev` is to its callers: certificates and a token. Kept, so that a webhook configuration stays right after a restart. */
@@ -19,7 +20,10 @@ const FILE = 'dev.json'
 /** Certificates are renewed long before they expire. Milliseconds. */
 const RENEW_AFTER_MS = 180 * 86_400_000
 
-/** The identity kept in this folder, or a new one where there is none, it is old, or it is for other hosts. Only its owner may read it. */
+/**
+ * The identity kept in this folder, or a new one where there is none, it is old, or it is for other hosts. Only its owner may read it.
+ * Throws `CONFIG_INVALID` where it cannot be kept.
+ */
 export async function devIdentity(folder: string, hosts: readonly string[]): Promise<DevIdentity> {
   const file = path.join(folder, FILE)
   const stored = await readStored(file)
@@ -30,11 +34,13 @@ export async function devIdentity(folder: string, hosts: readonly string[]): Pro
     hosts,
     issuedAt: Date.now(),
   }
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  // The folder is nothing to commit, wherever it is.
-  await writeFile(path.join(folder, '.gitignore'), '*\n')
-  await writeFile(file, JSON.stringify(made), { mode: 0o600 })
-  await writeFile(path.join(folder, 'ca.pem'), made.certificates.ca)
+  const files = [
+    // The folder is nothing to commit, wherever it is.
+    { file: path.join(folder, '.gitignore'), content: '*\n' },
+    { file, content: JSON.stringify(made), mode: 0o600 },
+    { file: path.join(folder, 'ca.pem'), content: made.certificates.ca },
+  ]
+  await writeWhole(files, { folderMode: 0o700 })
   return made
 }
 

@@ -80,6 +80,9 @@ export function webhooksCommand(cli: Cli): Command {
 
 async function run(io: Io, options: WebhooksOptions): Promise<ExitCode> {
   const { out, check, serverFolder } = options
+  if (out?.trim() === '') {
+    throw new AdmissionError('CONFIG_INVALID', '--out: expected the name of a folder')
+  }
   if (check && out === undefined) {
     throw new AdmissionError(
       'CONFIG_INVALID',

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -277,6 +277,23 @@ describe('dev', () => {
       out: '',
       err: `countersign dev: ${says}\n`,
     })
+  })
+
+  test('a folder that its certificate cannot be kept in is bad input, and nothing is left', async () => {
+    ended = Promise.resolve(0)
+    const config = path.join(folder, 'countersign.yaml')
+    for (const [state, reason] of [
+      [path.join(config, 'state'), 'a part of it is a file'],
+      [config, 'there is a file of this name'],
+      [path.join(folder, 'new', 'x'.repeat(300)), 'the name is too long'],
+    ]) {
+      const { code, err } = await countersign(['dev', '--config', config, '--state', state ?? ''])
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: `countersign dev: cannot write ${path.join(state ?? '', '.gitignore')}: ${reason}\n`,
+      })
+    }
+    expect(await readdir(folder)).not.toContain('new')
   })
 
   test('a port that somebody else has is said so', async () => {

@@ -625,6 +625,14 @@ describe('countersign webhooks', () => {
       })
     })
 
+    test('a folder without a name, as of a variable that is not set', async () => {
+      expect(await webhooks(['--cluster', 'edge', '--out', ' '], withToken)).toMatchObject({
+        code: 2,
+        out: '',
+        err: 'countersign webhooks: --out: expected the name of a folder\n',
+      })
+    })
+
     test('a folder that cannot be written', async () => {
       await writeFile(out, 'a file')
       const { code, err } = await webhooks(['--cluster', 'edge', '--out', out], withToken)
