@@ -144,10 +144,10 @@ function report(io: Io, format: Format, verdict: BundleVerdict): void {
 
 const HELP = `
 Policies are checked and compiled as for \`build\`; what no function of this config would take is not
-written. Put the file where policyBundle says. Functions look there every refreshSeconds, take what is
-signed by policyBundle.key, is for their endpoint and clusters and has a higher sequence than what they
-have, and keep the last good one otherwise. What clusters send is not changed by it: after new rules
-or selectors apply what \`webhooks\` prints as well.
+written. Put the file where policyBundle says. Functions look there every refreshSeconds, take what
+is signed by policyBundle.key, is for their endpoint and clusters and has a higher sequence than
+what they have, and keep the last good one otherwise. What clusters send is not changed by it: after
+new rules or selectors apply what \`webhooks\` prints as well.
 
 Exit codes: 0 written or accepted, 1 refused, 2 bad input.
 
