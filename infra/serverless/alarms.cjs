@@ -102,7 +102,41 @@ function alarms(name) {
         Threshold: 3,
       },
     ),
+    ...bundleAlarms(name, phase),
   }
+}
+
+/** Both are in the line of each look for a bundle as embedded metrics (functions/policy-bundle/report.ts). */
+function bundleAlarms(name, phase) {
+  const ofBundles = { Namespace: NAMESPACE, Dimensions: [{ Name: 'phase', Value: phase }] }
+  const alarms = {
+    Age: alarm(
+      `${phase} goes by policies that nobody has confirmed for longer than policyBundle.maxAgeSeconds: look for "event":"policy-bundle".`,
+      {
+        ...ofBundles,
+        MetricName: 'policyBundleAge',
+        Statistic: 'Maximum',
+        Period: 300,
+        Threshold: `\${self:custom.checked.policyMaxAge}`,
+      },
+    ),
+    Faults: alarm(
+      `${phase} finds no policy bundle, or one that does not count. It goes by what it has: look for "event":"policy-bundle".`,
+      {
+        ...ofBundles,
+        MetricName: 'policyBundleFaults',
+        Statistic: 'Sum',
+        Period: 900,
+        Threshold: 3,
+      },
+    ),
+  }
+  return Object.fromEntries(
+    Object.entries(alarms).map(([kind, each]) => [
+      `${name}PolicyBundle${kind}Alarm`,
+      { ...each, Condition: 'HasBundle' },
+    ]),
+  )
 }
 
 const NAMES = ['Mutate', 'Validate']

@@ -8,6 +8,8 @@ const ANSWERS = {
   signingKeys: ['kms', 'none'],
   verifyRemotely: ['true', 'false'],
   registries: ['amazon', 'none'],
+  policyBundle: ['s3', 'url', 'none'],
+  policyKey: ['kms', 'none'],
   tracing: ['PassThrough', 'Active'],
 }
 /** Of a function that is never to run, the API server would get no answer, and webhooks that fail open would admit everything. */
@@ -19,9 +21,18 @@ const LEAST = {
   throttleRate: 1,
   throttleBurst: 1,
 }
-const ARNS = { signingKeyArns: 'kms', ecrRepositoryArns: 'ecr', eventBusArn: 'events' }
+const ARNS = {
+  signingKeyArns: 'kms',
+  ecrRepositoryArns: 'ecr',
+  eventBusArn: 'events',
+  policyBundleArn: 's3',
+  policyKeyArn: 'kms',
+}
 
-function faultsOf(given, { endpoint, clusters }) {
+/** Seconds; the default of policyBundle.maxAgeSeconds. */
+const DEFAULT_MAX_AGE = 3600
+
+function faultsOf(given, { endpoint, clusters, policyBundle }) {
   const faults = []
   for (const [name, answers] of Object.entries(ANSWERS)) {
     if (!answers.includes(given[name])) faults.push(`${name}: expected ${answers.join(' or ')}`)
@@ -51,8 +62,23 @@ function faultsOf(given, { endpoint, clusters }) {
   if (ANSWERS.imageReview.includes(given.imageReview) && given.imageReview !== wanted) {
     faults.push(`imageReview: expected ${wanted}, by what clusters of the config ask for`)
   }
+  faults.push(...bundleFaults(given, policyBundle))
   if (given.frontDoor === 'http-api') faults.push(...domainFaults(given, endpoint))
   return faults
+}
+
+/** Functions look for bundles where the config says, whatever their roles let them read. */
+function bundleFaults(given, policyBundle) {
+  if (policyBundle?.r2 !== undefined) {
+    return ['policyBundle of the config: r2 is for Workers, and no function here can read it']
+  }
+  const wanted = {
+    policyBundle: policyBundle === null ? 'none' : policyBundle.s3 === undefined ? 'url' : 's3',
+    policyKey: policyBundle?.key?.kms === undefined ? 'none' : 'kms',
+  }
+  return Object.entries(wanted)
+    .filter(([name, answer]) => ANSWERS[name].includes(given[name]) && given[name] !== answer)
+    .map(([name, answer]) => `${name}: expected ${answer}, by policyBundle of the config`)
 }
 
 /** IAM follows no alias of a key, and one that is named would be a key that nobody may read. */
@@ -86,8 +112,12 @@ module.exports = async ({ resolveVariable }) => {
   const config = await resolveVariable('param:config')
   const part = (name) => resolveVariable(`file(${config}):${name}, null`)
   const [endpoint, clusters] = [await part('endpoint'), (await part('clusters')) ?? []]
-  const faults = faultsOf(given, { endpoint, clusters })
-  if (faults.length === 0) return { busyMinute: busyMinute(given) }
+  const policyBundle = (await part('policyBundle')) ?? null
+  const faults = faultsOf(given, { endpoint, clusters, policyBundle })
+  if (faults.length === 0) {
+    const policyMaxAge = policyBundle?.maxAgeSeconds ?? DEFAULT_MAX_AGE
+    return { busyMinute: busyMinute(given), policyMaxAge }
+  }
   const error = new Error(`parameters:\n  ${faults.join('\n  ')}`)
   // osls prints it, and where this file stands helps nobody.
   error.stack = `${error.name}: ${error.message}`

@@ -22,6 +22,7 @@ new CountersignStack(app, `countersign-infra-${stage}`, {
   ...(account !== undefined && region !== undefined && { env: { account, region } }),
   stage,
   hasSigningKey: setting('signingKey') === 'true',
+  hasPolicyKey: setting('policyKey') === 'true',
   ...(certificateArn !== undefined && { certificateArn }),
   ...(alarmEmail !== undefined && { alarmEmail }),
   ...(readers !== undefined && { keyReaders: readers.split(',') }),

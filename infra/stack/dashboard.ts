@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib'
 import { Dashboard, GraphWidget, type IWidget, TextWidget } from 'aws-cdk-lib/aws-cloudwatch'
 import type { Construct } from 'constructs'
-import { type Counted, counted, type Embedded, embedded, PHASES } from './metrics.ts'
+import { type Counted, counted, type Embedded, embedded, ofBundles, PHASES } from './metrics.ts'
 
 const period = Duration.minutes(5)
 /** Columns; a dashboard has 24. */
@@ -38,6 +38,11 @@ export function addDashboard(scope: Construct, stage: string): Dashboard {
     ...calls.map(([title, name]) => graph(title, [embedded(stage, name, { period })])),
     graph('Faults', [embedded(stage, 'faults', { period })]),
   )
+  // Empty where the config has no policyBundle.
+  dashboard.addWidgets(
+    graph('Seconds since policies were confirmed', bundles(stage, 'policyBundleAge', 'Maximum')),
+    graph('Policy bundles that do not count', bundles(stage, 'policyBundleFaults', 'Sum')),
+  )
   return dashboard
 }
 
@@ -49,6 +54,10 @@ function graph(title: string, left: Lines): IWidget {
 
 function byPhase(stage: string, name: Counted): Lines {
   return PHASES.map((phase) => counted(stage, name, { phase, period, label: phase }))
+}
+
+function bundles(stage: string, name: Parameters<typeof ofBundles>[1], statistic: string): Lines {
+  return PHASES.map((phase) => ofBundles(stage, name, { phase, period, statistic }))
 }
 
 function durations(stage: string, phase: (typeof PHASES)[number]): Lines {

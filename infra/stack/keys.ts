@@ -12,6 +12,7 @@ import { Construct } from 'constructs'
 export interface KeysProps {
   stage: string
   hasSigningKey: boolean
+  hasPolicyKey?: boolean
   keyReaders?: readonly string[]
 }
 
@@ -38,14 +39,20 @@ const ADMINISTRATION = [
   'kms:UpdateKeyDescription',
 ]
 
-/** The sealing key, and a signing key for who has none. Both stay when the stack goes. */
+/** The sealing key, and keys that sign images and policy bundles for who has none. All of them stay when the stack goes. */
 export class Keys extends Construct {
   readonly sealing: Key
   readonly sealingAlias: string
   readonly signing: Key | undefined
+  readonly policyAlias: string
+  readonly policies: Key | undefined
   readonly #aliases: Alias[] = []
 
-  constructor(scope: Construct, id: string, { stage, hasSigningKey, keyReaders = [] }: KeysProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { stage, hasSigningKey, hasPolicyKey, keyReaders = [] }: KeysProps,
+  ) {
     super(scope, id)
     this.sealingAlias = `alias/countersign-seal-${stage}`
     this.sealing = this.#key('Sealing', {
@@ -55,8 +62,13 @@ export class Keys extends Construct {
       usage: KeyUsage.GENERATE_VERIFY_MAC,
       statements: [ofAccount(['kms:GenerateMac'], { 'kms:MacAlgorithm': 'HMAC_SHA_256' })],
     })
-    if (!hasSigningKey) return
-    this.signing = this.#key('Signing', {
+    this.policyAlias = `alias/countersign-policies-${stage}`
+    if (hasSigningKey) this.signing = this.#signing(stage, keyReaders)
+    if (hasPolicyKey) this.policies = this.#policies(stage)
+  }
+
+  #signing(stage: string, keyReaders: readonly string[]): Key {
+    return this.#key('Signing', {
       alias: `alias/countersign-release-${stage}`,
       description: `Countersign ${stage}: signs images`,
       spec: KeySpec.ECC_NIST_P256,
@@ -69,9 +81,20 @@ export class Keys extends Construct {
     })
   }
 
+  #policies(stage: string): Key {
+    return this.#key('Policies', {
+      alias: this.policyAlias,
+      description: `Countersign ${stage}: signs policy bundles`,
+      spec: KeySpec.ECC_NIST_P256,
+      usage: KeyUsage.SIGN_VERIFY,
+      // Who may sign decides what is let in: a role of its own, and no function.
+      statements: [ofAccount(['kms:GetPublicKey', 'kms:Verify', 'kms:Sign'])],
+    })
+  }
+
   /** ARNs of the keys and of their aliases: what moves an alias away names the alias and the key that it is moved to. */
   get arns(): readonly string[] {
-    const keys = this.signing === undefined ? [this.sealing] : [this.sealing, this.signing]
+    const keys = [this.sealing, this.signing, this.policies].filter((key) => key !== undefined)
     return [...keys.map(({ keyArn }) => keyArn), ...this.#aliases.map(({ aliasArn }) => aliasArn)]
   }
 

@@ -26,6 +26,22 @@ export function counted(
   })
 }
 
+/** What the line of each look for a policy bundle carries (`functions/policy-bundle/report.ts`), by stage and phase. */
+export function ofBundles(
+  stage: string,
+  metricName: 'policyBundleAge' | 'policyBundleFaults',
+  { phase, period, statistic }: { phase: Phase; period: Duration; statistic: string },
+): Metric {
+  return new Metric({
+    namespace: `Countersign/${stage}`,
+    metricName,
+    dimensionsMap: { phase },
+    period,
+    statistic,
+    label: phase,
+  })
+}
+
 /** One line for every combination of cluster, phase and verdict there is, or of those with these dimensions. */
 export function embedded(
   stage: string,

@@ -12,6 +12,8 @@ export interface CountersignStackProps extends StackProps {
   stage: string
   /** Makes a key that signs images, for who has none. */
   hasSigningKey: boolean
+  /** Makes a key that signs policy bundles. */
+  hasPolicyKey?: boolean
   /** ACM certificate of the API's domains; its expiry is watched. */
   certificateArn?: string
   /** Who is mailed about alarms, after confirming it. */
@@ -37,6 +39,8 @@ export class CountersignStack extends Stack {
       'sealing-key-arn': keys.sealing.keyArn,
       'signing-key-arn': keys.signing?.keyArn,
       'bundle-bucket': bucket.bucketName,
+      'policy-bundles-arn': bucket.arnForObjects('bundles/*'),
+      'policy-key-arn': keys.policies?.keyArn,
       'truststore-uri': `s3://${bucket.bucketName}/truststore/clients.pem`,
       'certificate-arn': certificateArn,
       'alarm-topic-arn': topic.topicArn,
@@ -50,6 +54,12 @@ export class CountersignStack extends Stack {
       description: 'outcomes.key.kms of the config',
       value: `awskms:///${keys.sealingAlias}`,
     })
+    if (keys.policies !== undefined) {
+      new CfnOutput(this, 'PolicyKey', {
+        description: 'policyBundle.key.kms of the config',
+        value: `awskms:///${keys.policyAlias}`,
+      })
+    }
     new CfnOutput(this, 'BundleBucket', {
       description:
         'Policy bundles go under bundles/, authorities of client certificates to truststore/clients.pem',

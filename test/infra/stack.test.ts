@@ -12,6 +12,7 @@ const SETTINGS = {
   everything: {
     stage: 'staging',
     signingKey: 'true',
+    policyKey: 'true',
     certificateArn: CERTIFICATE,
     alarmEmail: 'ops@example.com',
     keyReaders: '444455556666',
@@ -71,7 +72,7 @@ describe.skipIf(withoutTools)(suite('the stack'), () => {
       DeletionPolicy: 'Retain',
     }
     expect(specs('plain')).toEqual([sealing])
-    expect(specs('everything')).toEqual([sealing, signing])
+    expect(specs('everything')).toEqual([sealing, signing, signing])
     for (const { KeyPolicy } of Object.values(ofType(templates.everything, 'AWS::KMS::Key'))) {
       const administration = KeyPolicy.Statement.find(({ Sid }: Json) => Sid === 'Administration')
       expect(administration.Action.filter((action: string) => USES.test(action))).toEqual([])
@@ -142,8 +143,14 @@ describe.skipIf(withoutTools)(suite('the stack'), () => {
   test('writes what serverless.yml reads, under the name of the stage', () => {
     const names = (name: Setting) =>
       Object.values(ofType(templates[name], 'AWS::SSM::Parameter')).map(({ Name }) => Name)
-    const always = ['sealing-key-arn', 'bundle-bucket', 'truststore-uri', 'alarm-topic-arn']
-    const given = ['signing-key-arn', 'certificate-arn']
+    const always = [
+      'sealing-key-arn',
+      'bundle-bucket',
+      'policy-bundles-arn',
+      'truststore-uri',
+      'alarm-topic-arn',
+    ]
+    const given = ['signing-key-arn', 'policy-key-arn', 'certificate-arn']
     expect(names('plain').sort()).toEqual(always.map((each) => `/countersign/prod/${each}`).sort())
     expect(names('everything').sort()).toEqual(
       [...always, ...given].map((each) => `/countersign/staging/${each}`).sort(),
@@ -165,7 +172,8 @@ describe.skipIf(withoutTools)(suite('the stack'), () => {
     const [rule] = Object.values(ofType(everything, 'AWS::Events::Rule'))
     const keys = Object.keys(ofType(everything, 'AWS::KMS::Key'))
     // Whoever moves an alias away is told of by its name alone: the key beside it is the new one.
-    const aliases = ['countersign-seal-staging', 'countersign-release-staging'].map((alias) => {
+    const aliases = ['seal', 'release', 'policies'].map((use) => {
+      const alias = `countersign-${use}-staging`
       const [partition, region, account] = ['Partition', 'Region', 'AccountId'].map((name) => ({
         Ref: `AWS::${name}`,
       }))
