@@ -454,6 +454,33 @@ describe('which policies count', () => {
     expect(await all.ask([signed.pinned])).toMatchObject({ allowed: false })
   })
 
+  test.each<[string, object | undefined, string | undefined]>([
+    ['prod', { tier: 'prod' }, UNSIGNED],
+    ['lab', { tier: 'lab' }, undefined],
+    ['unknown, because the cluster does not answer', undefined, 'Policy signed error: '],
+  ])('by labels of the namespace, which are looked up: %s', async (_, labels, reason) => {
+    const selector = 'matchConstraints:\n    namespaceSelector: {matchLabels: {tier: prod}}'
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels } }
+    const asked: string[] = []
+    const fetchOf: Platform['fetch'] = async (url, init) => {
+      const { host, pathname } = new URL(url)
+      if (host !== 'kubernetes.example.com') return fetch(url, init)
+      asked.push(pathname)
+      return labels === undefined ? new Response('', { status: 503 }) : Response.json(namespace)
+    }
+    const api = { server: 'https://kubernetes.example.com', tokenEnv: 'KUBERNETES' }
+    const cluster = { name: 'prod', tokens: [hashOf(TOKEN)], imageReview: true, api }
+    const { ask } = await backend({
+      policies: [policy().replace('matchConstraints:', selector)],
+      members: { clusters: [cluster] },
+      platform: { env: { SEAL: btoa('s'.repeat(32)), KUBERNETES: 'token' }, fetch: fetchOf },
+    })
+    const answer = await ask([unsigned.pinned])
+    expect(answer.allowed).toBe(reason === undefined)
+    expect(answer.reason ?? '').toContain(reason ?? '')
+    expect(asked[0]).toBe('/api/v1/namespaces/shop')
+  })
+
   test('what they see: namespace, annotations, and what they are named by', async () => {
     const seen = policy({
       spec: `${LENIENT}
