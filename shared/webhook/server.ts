@@ -31,15 +31,22 @@ export function serverKubeconfig(options: ServerOptions): object | undefined {
 
 /** What the API server looks users up by: the host as the URL has it, letter by letter, or the name of a Service in the cluster. */
 function hostsOf(target: WebhookTarget): string[] {
-  const at = (host: string, port: string | number | undefined) =>
-    port === undefined || Number(port) === 443 ? host : `${host}:${port}`
-  if (target.kind === 'service') return [at(`${target.name}.${target.namespace}.svc`, target.port)]
+  if (target.kind === 'service') {
+    const { name, namespace, port = 443 } = target
+    return [userName(`${name}.${namespace}.svc`, String(port))]
+  }
   const { base } = target
   const urls = typeof base === 'string' ? [base] : [base.mutate, base.validate]
   return urls.map((url) => {
     const { host = '', port } = AUTHORITY.exec(url)?.groups ?? {}
-    return at(host, port)
+    return userName(host, port)
   })
+}
+
+/** It looks for `host:port`, and for 443 then for the host alone; where it adds the port itself, brackets of an address are put in brackets. */
+function userName(host: string, port: string | undefined): string {
+  if (host.startsWith('[')) return port === undefined ? `[${host}]:443` : `${host}:${port}`
+  return port === undefined || port === '443' ? host : `${host}:${port}`
 }
 
 const AUTHORITY = /^https:\/\/(?<host>\[[^\]]*\]|[^/?#:]*)(?::(?<port>[0-9]+))?/i

@@ -163,6 +163,17 @@ describe('serverKubeconfig', () => {
     ],
     ['the letters of the URL', { kind: 'url', base: 'HTTPS://A.example/v1' }, ['A.example']],
     ['an address', { kind: 'url', base: 'https://[2001:db8::1]:8443/' }, ['[2001:db8::1]:8443']],
+    [
+      'an address with the usual port',
+      { kind: 'url', base: 'https://[2001:db8::1]:443' },
+      ['[2001:db8::1]:443'],
+    ],
+    // As Go joins what has brackets with a port.
+    [
+      'an address without a port',
+      { kind: 'url', base: 'https://[2001:db8::1]/v1' },
+      ['[[2001:db8::1]]:443'],
+    ],
     ['a Service by its name', { kind: 'service', namespace: 'n', name: 's' }, ['s.n.svc']],
     [
       'a Service with its port',
