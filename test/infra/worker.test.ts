@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -41,6 +41,20 @@ describe.skipIf(withoutTools)(suite('wrangler.jsonc'), () => {
       [`${ROOT}dist/worker`, out].map((each) => readFile(path.join(each, 'index.mjs'), 'utf8')),
     )
     expect(uploaded).toBe(built)
+  }, 120_000)
+
+  test('binds a bucket of policies where that line counts', async () => {
+    const text = await readFile(`${ROOT}${CONFIG}/wrangler.jsonc`, 'utf8')
+    const variant = text
+      .replace('// "r2_buckets"', '"r2_buckets"')
+      .replaceAll('../../dist/worker', `${ROOT}dist/worker`)
+    const file = path.join(folder, 'wrangler.jsonc')
+    await writeFile(file, variant)
+    const args = ['deploy', '--dry-run', '--config', file, '--outdir', path.join(folder, 'r2')]
+    const ended = await run(tool('wrangler'), args, { cwd: CONFIG })
+    expect(ended, ended.text).toMatchObject({ code: 0 })
+    expect(ended.text).toMatch(/env\.POLICIES \(countersign-policies\)\s+R2 Bucket/)
+    expect(ended.text).not.toContain('Unexpected fields')
   }, 120_000)
 
   test('is a Worker that starts', async () => {
