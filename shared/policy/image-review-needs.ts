@@ -98,7 +98,7 @@ function hasNames({ resourceNames = [] }: ResourceRule): boolean {
   return resourceNames.length > 0
 }
 
-const LISTS = 'to know which of the lists an image is in'
+const LISTS = 'the kind of container of each image'
 
 /** Collects what the expressions of one policy need. */
 class Needs {

@@ -182,6 +182,16 @@ ${clusters}
     )
   })
 
+  test('policies that no image review can decide are named, with what they need and what to do', async () => {
+    const cluster = `  - {name: prod, tokens: [${'a'.repeat(64)}], imageReview: true}`
+    const files = { 'countersign.yaml': config(cluster), 'policies/a.yaml': policy() }
+    const { code, out } = await lint(files, '--config', '@/countersign.yaml')
+    expect(code).toBe(1)
+    expect(out).toMatch(
+      /^@\/countersign\.yaml:5:\d+: error: clusters\[0\]\.imageReview: policy signed \(@\/policies\/a\.yaml:1\) needs the kind of container of each image in spec\.validations\[0\]\.expression, which no ImageReview carries: list the policies for image reviews in clusters\[0\]\.imageReview\.policies$/m,
+    )
+  })
+
   test('a config whose folder has no policy would admit everything', async () => {
     const files = { 'countersign.yaml': config(CLUSTER), 'policies/a.yaml': '' }
     const { code, out } = await lint(files, '--config', '@/countersign.yaml')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { reviewNeeds } from '#shared/policy/image-review-needs.ts'
 import { compiledPolicy, keyAttestor, load, POD_RULE, policyDocument } from './documents.ts'
 
-const LISTS = 'to know which of the lists an image is in'
+const LISTS = 'the kind of container of each image'
 const SIGNED = 'verifyImageSignatures(image, [attestors.release]) > 0'
 
 async function needsOf(spec: object) {
