@@ -2,6 +2,7 @@ import type { ClusterConfig, Config } from '#functions/config.ts'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
 import { type Endpoints, endpointOf, endpointsOf } from '#functions/endpoints.ts'
 import { nodeHash } from '#functions/hash-node.ts'
+import type { Fault } from '#shared/errors.ts'
 import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
 import type { CallerCredential } from '#shared/webhook/caller.ts'
 import { type Companion, companionPolicies } from '#shared/webhook/companion.ts'
@@ -74,6 +75,7 @@ export async function planWebhooks(io: Io, options: PlanOptions, now: number): P
   const cluster = clusterNamed(deployment.config, options.cluster, options.config)
   const refusals = new Refusals(cluster.name)
   const asked = await askedFor(refusals, options, cluster, clusters.indexOf(cluster))
+  refusals.add(endFaults(cluster, clusters.indexOf(cluster), now))
   const token = await refusals.from(() => urlToken(io, options, cluster))
   const caPath = caFileOf(options, cluster)
   const ca = caPath === undefined ? undefined : await refusals.from(() => readCaBundle(caPath, now))
@@ -118,6 +120,12 @@ async function askedFor(
   })
   if (wantsImagePolicy(options)) refusals.add(imagePolicyRefusals(options, cluster, index))
   return refusals.isEmpty ? asked : undefined
+}
+
+function endFaults({ name, notAfter }: ClusterConfig, index: number, now: number): Fault[] {
+  if (notAfter === undefined || Date.parse(notAfter) > now) return []
+  const message = `the functions know no cluster ${name} since ${notAfter}, so that webhooks with failurePolicy Fail would let nothing in: give it a later end, build and deploy`
+  return [{ path: `clusters[${index}].notAfter`, message }]
 }
 
 function wantsImagePolicy({ flavour, imagePolicy }: PlanOptions): boolean {

@@ -580,6 +580,19 @@ describe('countersign webhooks', () => {
       await expect(stat(out)).rejects.toThrow()
     })
 
+    test('a cluster that has ended: whatever asks the functions for it would be refused', async () => {
+      const ended = CONFIG.replace('  - name: prod-eu\n', '$&    notAfter: 2026-01-01T00:00:00Z\n')
+      await writeFile(config, ended)
+      expect(await webhooks(['--cluster', 'prod-eu'], withToken)).toEqual({
+        code: 2,
+        out: '',
+        err: `countersign webhooks: webhooks of prod-eu: 1 fault
+  clusters[0].notAfter  the functions know no cluster prod-eu since 2026-01-01T00:00:00Z, so that webhooks with failurePolicy Fail would let nothing in: give it a later end, build and deploy
+`,
+      })
+      expect((await webhooks(['--cluster', 'edge'], withToken)).code).toBe(0)
+    })
+
     test('every fault of the policies for this cluster at once', async () => {
       await policy('team.json', policyDocument({ name: 'signed', namespace: 'kube-system' }))
       await policy('other.json', policyDocument({ name: 'other', namespace: 'kube-node-lease' }))
