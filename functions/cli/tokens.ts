@@ -124,8 +124,13 @@ async function revoke(cli: Cli, options: TokenOptions): Promise<ExitCode> {
 /** What writes all that holds a token of the cluster: webhooks of namespaced policies have URLs of their own, and of each policy its name. */
 function applied(config: Config, { cluster: name, config: file }: TokenOptions): string {
   const asks = imageReviewOf(config, name) ? ' --image-policy' : ''
-  const where = file === DEFAULT_CONFIG ? '' : ` --config ${file}`
+  const where = file === DEFAULT_CONFIG ? '' : ` --config ${shellWord(file)}`
   return `\`countersign webhooks --cluster ${name}${where} --token-file -${asks}\` with this token`
+}
+
+/** A text as one word of a command line. */
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 function imageReviewOf(config: Config, cluster: string): ClusterConfig['imageReview'] {

@@ -67,6 +67,8 @@ interface Faults {
   /** The Date header, milliseconds from now. */
   skewMs?: number
   maxBodyBytes?: number
+  /** Ends the connection in place of an answer. */
+  hangUp?: (path: string) => boolean
   /** Answers in place of the functions: a status, or a body. */
   answer?: (path: string) => number | string | undefined
 }
@@ -88,6 +90,10 @@ async function deploy(faults: Faults = {}): Promise<string> {
   const server: Server = createServer({ key, cert }, async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
+    if (faults.hangUp?.(request.url ?? '')) {
+      request.socket.destroy()
+      return
+    }
     const body = Buffer.concat(chunks)
     const url = `https://door.example${request.url}`
     const headers = { 'content-type': request.headers['content-type'] ?? '' }
@@ -601,6 +607,20 @@ describe('doctor', () => {
       await writeFile(path.join(folder, 'countersign.yaml'), CONFIG)
       const { of } = await doctor(await deploy())
       expect(of('image-review')).toBeUndefined()
+    })
+  })
+
+  test('keeps what it found where the connection breaks', async () => {
+    const endpoint = await deploy({ hangUp: (where) => where.includes('/ivpol/mutate') })
+    const { code, checks, of } = await doctor(endpoint)
+    expect(code).toBe(1)
+    expect(checks.map(({ check }) => check)).toEqual([
+      ...['url', 'dns', 'tls', 'http', 'health', 'auth', 'calls', 'egress'],
+    ])
+    expect(of('calls')).toMatchObject({
+      status: 'fail',
+      found: 'the connection broke: ECONNRESET',
+      fix: expect.stringMatching(/^look at the front door/),
     })
   })
 

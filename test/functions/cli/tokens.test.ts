@@ -91,6 +91,13 @@ describe('tokens', () => {
     )
   })
 
+  test('the command that is named can be run as it stands', async () => {
+    const odd = path.join(folder, "it's here.yaml")
+    await writeFile(odd, CONFIG)
+    const { out } = await countersign(['tokens', 'new', '--cluster', 'prod-us', '--config', odd])
+    expect(out).toContain(` --config '${folder}/it'\\''s here.yaml' --token-file -`)
+  })
+
   test('a cluster with image reviews is told where its API server asks, at the host of that function', async () => {
     const each =
       'endpoint: { mutate: https://m.example, validate: https://v.example/, imageReview: https://i.example }'
