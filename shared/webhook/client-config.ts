@@ -40,8 +40,7 @@ function isUnreadable(url: string, host: string): boolean {
 /** What the API server objects to in the path of a Service; each segment is a DNS-1123 subdomain. */
 export function servicePathFaults(path: string): string[] {
   if (path === '' || path === '/') return []
-  if (!path.startsWith('/'))
-    return [`Invalid value: ${JSON.stringify(path)}: must start with a '/'`]
+  if (!path.startsWith('/')) return ["Invalid value: must start with a '/'"]
   const segments = path.slice(1).split('/')
   if (segments.length > 1 && segments.at(-1) === '') segments.pop()
   return segments.flatMap((segment, index) => {

@@ -309,4 +309,14 @@ describe('servicePathFaults', () => {
   ])('%s has %i faults', (path, count) => {
     expect(servicePathFaults(path)).toHaveLength(count)
   })
+
+  test.each([
+    'v1/prod/secrettoken',
+    '/v1/prod/SecretToken_',
+    'https://u:secrettoken@a/secrettoken?secrettoken#secrettoken',
+  ])('what is said of %s does not hold it: the path has the token of a cluster', (text) => {
+    const said = [...servicePathFaults(text), ...urlFaults(text)]
+    expect(said.length).toBeGreaterThan(1)
+    expect(said.join()).not.toMatch(/secrettoken/i)
+  })
 })
