@@ -236,15 +236,13 @@ export async function readYaml(file: string): Promise<YamlFile> {
   return { file, text, document, locate: (where) => at(offsetOf(document, where)) }
 }
 
-/** Whoever named no config learns how to. */
+/** Whoever named no config, and has none, learns how to. */
 function withHint(thrown: unknown): unknown {
-  return thrown instanceof AdmissionError
-    ? new AdmissionError(
-        thrown.code,
-        `${thrown.message}; name the config with --config, or \`countersign init\` makes one`,
-        { cause: thrown },
-      )
-    : thrown
+  if (!(thrown instanceof AdmissionError)) return thrown
+  const { code, message, cause } = thrown
+  if ((cause as { code?: unknown } | undefined)?.code !== 'ENOENT') return thrown
+  const hint = 'name the config with --config, or `countersign init` makes one'
+  return new AdmissionError(code, `${message}; ${hint}`, { cause })
 }
 
 function configError(file: string, faults: readonly Fault[], cause?: unknown): AdmissionError {
