@@ -9,7 +9,8 @@ import type { CheckedExpression, RegexEngine } from '../cel/types.ts'
 import { MAX_MATCH_CONDITIONS } from '../limits.ts'
 import { type AutogenTarget, autogenVariants } from '../policy/autogen.ts'
 import { isQualifiedName } from '../policy/names.ts'
-import type { CompiledPolicy } from '../policy/types.ts'
+import type { CompiledCondition, CompiledPolicy } from '../policy/types.ts'
+import { neverFails } from './certain.ts'
 import type { PolicySource } from './sources.ts'
 import type { WebhookCondition } from './types.ts'
 import { mayConvert } from './versions.ts'
@@ -109,39 +110,66 @@ function reachOf({ base, variants }: PolicySource): Reach {
 }
 
 /** Conditions with all of their forms or not at all: first those about Pods, then those of each group of controllers. */
-function inOrder(
-  all: readonly WebhookCondition[][],
-  { base, environment, reserved, notes, reach }: Choosing,
-): WebhookCondition[] {
+function inOrder(all: readonly WebhookCondition[][], choosing: Choosing): WebhookCondition[] {
+  const { base, notes } = choosing
+  const taken = new Set(choosing.reserved)
+  const offered = base.matchConditions.map((condition, index): Offered => {
+    const forms = all[index] ?? []
+    const stays = whyItStays(condition, forms, taken, choosing)
+    if (stays === undefined) for (const form of forms) taken.add(form.name)
+    return { ...condition, forms, stays }
+  })
+  const isPartial = offered.some(({ stays }) => stays !== undefined && stays !== NO_NAMESPACE)
   const chosen: WebhookCondition[][] = []
-  const taken = new Set(reserved)
-  for (const [index, forms] of all.entries()) {
-    const { name, expression } = base.matchConditions[index] ?? { name: '', expression: undefined }
-    const stays = (reason: string) =>
-      notes.push(`match condition ${JSON.stringify(name)} stays with the function: ${reason}`)
-    if (expression !== undefined && readsNamespaceObject(expression.source, environment)) {
-      stays('it reads namespaceObject, which the API server does not give to webhooks')
-    } else if (expression !== undefined && reach.converts && readsResource(expression)) {
-      stays(
-        'it reads request.resource, which is here what the object was written as, and there what it was converted to',
-      )
-    } else if (reach.admitting !== undefined) {
-      stays(`where it fails, the API server would also refuse what ${reach.admitting} let in`)
-    } else if (forms.some((form) => !isQualifiedName(form.name))) {
-      stays('its name is too long once it says which controllers it is about')
-    } else if (forms.some((form) => taken.has(form.name))) {
-      stays(
-        'another condition of the webhook has the same name, once both say which controllers they are about',
-      )
-    } else if (taken.size + forms.length > MAX_MATCH_CONDITIONS) {
-      stays(`a webhook has at most ${MAX_MATCH_CONDITIONS} conditions`)
-    } else {
-      for (const form of forms) taken.add(form.name)
-      chosen.push(forms)
-    }
+  for (const { name, expression, forms, ...each } of offered) {
+    const mayRefuse = isPartial && deniesErrors(base) && !neverFails(expression.ast)
+    const stays = each.stays ?? (mayRefuse ? NOT_ALONE : undefined)
+    if (stays === undefined) chosen.push(forms)
+    else notes.push(`match condition ${JSON.stringify(name)} stays with the function: ${stays}`)
   }
   const width = Math.max(0, ...chosen.map((forms) => forms.length))
   return Array.from({ length: width }, (_, at) => chosen.flatMap((forms) => forms[at] ?? [])).flat()
+}
+
+interface Offered extends CompiledCondition {
+  forms: WebhookCondition[]
+  /** Why the function alone evaluates it. */
+  stays: string | undefined
+}
+
+const NO_NAMESPACE =
+  'it reads namespaceObject, which the API server does not give to webhooks: where another condition fails, it refuses also what this one leaves out'
+
+const NOT_ALONE =
+  'where it fails, the API server would also refuse what another one leaves out that stays'
+
+function whyItStays(
+  { expression }: CompiledCondition,
+  forms: readonly WebhookCondition[],
+  taken: ReadonlySet<string>,
+  { environment, reach }: Choosing,
+): string | undefined {
+  if (readsNamespaceObject(expression.source, environment)) return NO_NAMESPACE
+  if (reach.converts && readsResource(expression)) {
+    return 'it reads request.resource, which is here what the object was written as, and there what it was converted to'
+  }
+  if (reach.admitting !== undefined && !neverFails(expression.ast)) {
+    return `where it fails, the API server would also refuse what ${reach.admitting} let in`
+  }
+  if (forms.some((form) => !isQualifiedName(form.name))) {
+    return 'its name is too long once it says which controllers it is about'
+  }
+  if (forms.some((form) => taken.has(form.name))) {
+    return 'another condition of the webhook has the same name, once both say which controllers they are about'
+  }
+  return taken.size + forms.length > MAX_MATCH_CONDITIONS
+    ? `a webhook has at most ${MAX_MATCH_CONDITIONS} conditions`
+    : undefined
+}
+
+/** An error in its conditions refuses a request here as there: unless another of them is false, which counts before any error. */
+function deniesErrors({ failurePolicy, validationActions }: CompiledPolicy): boolean {
+  return failurePolicy === 'Fail' && validationActions.includes('Deny')
 }
 
 /** What is wrong with a condition in the API server's environment; undefined when nothing is. */

@@ -308,7 +308,11 @@ async function check(
     if (isFailing) expect(isRefused || evaluated.length === 1, `${about}: open`).toBe(true)
     // The API server refuses nothing that the function would have admitted.
     const mayRefuse = isFailing && policy.validationActions.includes('Deny')
-    if (isRefused) expect(mayRefuse, `${about}: locked out`).toBe(true)
+    // What conditions about namespaces leave out is not known where the others fail: that is said aloud.
+    const isBlind = policy.matchConditions.some(({ expression }) =>
+      expression.source.includes('namespaceObject'),
+    )
+    if (isRefused && !isBlind) expect(mayRefuse, `${about}: locked out`).toBe(true)
   }
 }
 

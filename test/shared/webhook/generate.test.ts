@@ -247,7 +247,7 @@ describe('generateWebhooks', () => {
       {
         path: 'policy p (0.yaml:1)',
         message:
-          'match condition "ns" stays with the function: it reads namespaceObject, which the API server does not give to webhooks',
+          'match condition "ns" stays with the function: it reads namespaceObject, which the API server does not give to webhooks: where another condition fails, it refuses also what this one leaves out',
       },
     ])
   })
@@ -704,6 +704,37 @@ describe('generateWebhooks', () => {
       const { notes } = await generated([{ spec }], { excludeBootstrap: true })
       expect(notes).toHaveLength(left)
     })
+
+    test.each([
+      { name: 'one that may fail', expression: "object.metadata.labels.tier == 'a'", kept: 0 },
+      {
+        name: 'one that may fail, of a policy that fails open',
+        expression: "object.metadata.labels.tier == 'a'",
+        more: { failurePolicy: 'Ignore' },
+        kept: 3,
+      },
+      {
+        name: 'a member that is left out where it is empty',
+        expression: "request.name != 'a'",
+        kept: 0,
+      },
+      { name: 'an index', expression: "request.userInfo.groups[0] != 'a'", kept: 0 },
+      { name: 'a pattern', expression: "request.userInfo.username.matches('a')", kept: 0 },
+      {
+        name: 'one that never fails',
+        expression:
+          "request.userInfo.username != 'bot' && !(request.kind.kind in ['A', 'B']) || has(request.name) || request.operation.startsWith('C')",
+        kept: 3,
+      },
+    ])(
+      'beside one that stays, $name: $kept are conditions of the webhook',
+      async ({ expression, more, kept }) => {
+        const other = { name: 'x'.repeat(60), expression: "object.metadata.name != 'a'" }
+        const spec = { ...more, matchConditions: [other, { name: 'y', expression }] }
+        const { validating } = await generated([{ spec }])
+        expect(validating[0]?.matchConditions?.length ?? 0).toBe(kept)
+      },
+    )
 
     test.each([
       {
