@@ -13,6 +13,7 @@ import { type Deadline, type Schedule, schedule, startDeadline, timeLeftMs } fro
 import { type ClusterPolicies, type Deployment, policiesOf } from './deployment.ts'
 import { decisionRecord, traceId } from './log.ts'
 import { embeddedMetrics } from './metrics.ts'
+import { namedPolicies } from './named-policies.ts'
 import { answerReview, type Call, type Flow, type ReviewAnswer, type ReviewCall } from './review.ts'
 import type { AfterAnswer, TellEvents } from './tell.ts'
 import { UnderWay } from './under-way.ts'
@@ -291,26 +292,5 @@ function tooMany({ name }: ClusterConfig): AdmissionError {
 function refusing(error: AdmissionError): Flow {
   return async () => {
     throw error
-  }
-}
-
-/**
- * The policy names of `/v1/<cluster>/<token>/<scope>/<phase>/<policy>…`; empty segments are none (`specs/image-validating-policy.md` 6). A
- * path without any name means every policy; upstream, a slash at its end would mean none of them and admit everything.
- */
-function namedPolicies(path: string): string[] {
-  return path
-    .split('/')
-    .slice(6)
-    .filter((segment) => segment !== '')
-    .map(decoded)
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    // No policy is named like this, so it is reported as not loaded.
-    return segment
   }
 }

@@ -11,6 +11,7 @@ import {
   type Value,
   wholeSense,
 } from './carried.ts'
+import { isBool, isLeast, isNothing } from './literals.ts'
 
 /** Names of comprehension variables in scope. */
 type Scope = ReadonlyMap<string, Value>
@@ -308,25 +309,6 @@ const SAME: ReadonlySet<string> = new Set([
 /** Whether it is there says whether anything is that no review carries. */
 function isOpen({ part }: Value): boolean {
   return part?.name === 'object.metadata.annotations'
-}
-
-function isBool(node: Node, value: boolean): boolean {
-  return node.k === 'const' && 'bool' in node.value && node.value.bool === value
-}
-
-function isEmptyList(node: Node): boolean {
-  return node.k === 'list' && node.elements.length === 0
-}
-
-function isLeast(node: Node): boolean {
-  return isBool(node, false) || isEmptyList(node)
-}
-
-function isNothing(node: Node): boolean {
-  if (node.k === 'const') {
-    return 'null' in node.value || ('int' in node.value && node.value.int === '0')
-  }
-  return isEmptyList(node)
 }
 
 function selector(field: string): string {
