@@ -51,7 +51,7 @@ class PolicyKeeper implements Keeper {
   #inUse: InUse | undefined
   /** When what counts was confirmed last, or when this isolate began. */
   #confirmedAt: number
-  /** When a look ended, and how long there is none after it; undefined before the first one. */
+  /** When the last look that has ended began, and how long there is none after that; undefined before the first one. */
   #looked: { at: number; restMs: number } | undefined
   /** Until when a look under way keeps others from starting. */
   #busyUntil = 0
@@ -116,7 +116,11 @@ class PolicyKeeper implements Keeper {
     const now = this.#now()
     if (isFine) this.#confirmedAt = now
     const restMs = this.#settings.refreshSeconds * 1000
-    this.#looked = { at: now, restMs: isFine ? restMs : Math.min(restMs, POLICY_BUNDLE_RETRY_MS) }
+    // Counted from its beginning: on Lambda its end may come with the next review, whenever that is.
+    this.#looked = {
+      at: started,
+      restMs: isFine ? restMs : Math.min(restMs, POLICY_BUNDLE_RETRY_MS),
+    }
     this.#busyUntil = 0
     this.#report(outcome, now)
   }

@@ -7,7 +7,7 @@ import { type ObjectStore, startObjects } from '#functions/local/objects.ts'
 import type { Platform } from '#functions/ports.ts'
 import { MAX_POLICY_BUNDLE_BYTES } from '#shared/limits.ts'
 import type { FetchPort } from '#shared/ports.ts'
-import { pod, review } from '../../contract/review.ts'
+import { hashOf, pod, review } from '../../contract/review.ts'
 import {
   bundleOf,
   configWith,
@@ -132,6 +132,32 @@ describe('a function that has just started', () => {
   test('leaves objects as they are in the mutate phase meanwhile', async () => {
     const { ask } = await isolate({ onUnavailable: 'deny' })
     expect((await ask('any', 'mutate?timeout=9s')).said).toBe('admitted')
+  })
+
+  test('denies reviews of images, too, in the words that their API servers read', async () => {
+    const members = { clusters: [{ name: 'prod', tokens: [hashOf(TOKEN)], imageReview: true }] }
+    const { app, transport, put, clock } = await isolate({ onUnavailable: 'deny' }, {}, members)
+    const send = async () => {
+      const body = JSON.stringify({
+        apiVersion: 'imagepolicy.k8s.io/v1alpha1',
+        kind: 'ImageReview',
+        spec: { containers: [{ image: 'registry.example/web:built' }], namespace: 'shop' },
+      })
+      const headers = { 'content-type': 'application/json' }
+      const url = `https://x/v1/prod/${TOKEN}/image-review`
+      const request = new Request(url, { method: 'POST', headers, body })
+      const answer = await app.fetch(request, transport)
+      const { status } = JSON.parse(await answer.text())
+      return [answer.status, status.allowed, status.reason]
+    }
+    expect(await send()).toEqual([
+      200,
+      false,
+      expect.stringContaining('policies are not available'),
+    ])
+    await put('stored')
+    clock.now += 10_000
+    expect((await send()).slice(0, 2)).toEqual([200, true])
   })
 
   test('finds the bundle with a later review, once it is there', async () => {
