@@ -67,7 +67,7 @@ export const WEBHOOKS = {
     caFile: {
       type: 'string',
       description:
-        'File with the PEM certificates that the endpoint is trusted by, relative to this one; public authorities when absent.',
+        'File with the PEM certificates that the endpoint is trusted by, all of its hosts where it has several, relative to this one; public authorities when absent.',
       pattern: '\\S',
       patternErrorMessage: 'expected a file, such as endpoint-ca.pem',
     },

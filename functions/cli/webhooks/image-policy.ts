@@ -76,15 +76,23 @@ export function planImagePolicy(input: ImagePolicyInput): ImagePolicyPlan & { fa
     path: `${IMAGE_POLICY_PLUGIN} ${path}`,
     message,
   }))
-  return { policy, kubeconfig: imagePolicyKubeconfig(options), notes: notesOn(policy), faults }
+  return {
+    policy,
+    kubeconfig: imagePolicyKubeconfig(options),
+    notes: notesOn(policy, cluster),
+    faults,
+  }
 }
 
-function notesOn({ allowTTL, denyTTL }: ImagePolicy): string[] {
+function notesOn({ allowTTL, denyTTL }: ImagePolicy, { mode }: ClusterConfig): string[] {
   return [
     'asked about: images of Pods that are created or updated, and of ephemeral containers that are added, in every namespace, kube-system among them',
     'not asked about: Deployments and whatever else makes Pods, so that a bad image shows when its Pod is made; image volumes; and Pods whose images, annotations and namespace have an answer that is kept',
     `an answer is kept ${keptText('yes', allowTTL)}, ${keptText('no', denyTTL)}: what a policy says later counts from then on`,
     'defaultAllow: false: while nobody answers, no Pod is admitted but those an answer is kept for; the way out is to start the API server without the plugin',
+    ...(mode === 'audit'
+      ? ['mode audit: every answer is yes, and goes on counting for as long as it is kept']
+      : []),
   ]
 }
 

@@ -177,6 +177,17 @@ describe('countersign webhooks --flavour image-policy', () => {
     expect(ran.out).toContain('keeps yes 60 s and no nothing')
   })
 
+  test('says what audit mode means for answers that are kept', async () => {
+    const said = 'ImagePolicyWebhook  mode audit: every answer is yes, and goes on counting'
+    const args = ['--flavour', 'image-policy']
+    expect((await webhooks('asking', args)).err).not.toContain('mode audit')
+    await writeFile(
+      path.join(folder, 'countersign.yaml'),
+      CONFIG.replace('imageReview: true', 'imageReview: true\n    mode: audit'),
+    )
+    expect((await webhooks('asking', args)).err).toContain(said)
+  })
+
   test('writes a placeholder for whoever has no token', async () => {
     const args = ['--flavour', 'image-policy', '--token-placeholder', '--out', out]
     expect((await webhooks('asking', args, {})).code).toBe(0)
