@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { compose } from '#functions/compose.ts'
 import { parseConfig } from '#functions/config.ts'
@@ -339,6 +340,42 @@ describe('what stands in the way', () => {
       })
     },
   )
+
+  test('whatever a body holds gets an answer, and a yes only what is nothing but good images', async () => {
+    const { send } = await backend()
+    const odd = fc.jsonValue({ maxDepth: 2 })
+    const image = fc.oneof(
+      { weight: 3, arbitrary: fc.constant(signed.pinned) },
+      { weight: 1, arbitrary: fc.constant(unsigned.pinned) },
+      { weight: 1, arbitrary: odd },
+    )
+    const spec = fc.record(
+      {
+        containers: fc.oneof(fc.array(fc.record({ image }), { maxLength: 3 }), odd),
+        annotations: fc.oneof(fc.constant({}), odd),
+        namespace: fc.oneof(fc.constant('shop'), odd),
+      },
+      { requiredKeys: [] },
+    )
+    const kind = fc.oneof(
+      { weight: 5, arbitrary: fc.constant('ImageReview') },
+      { weight: 1, arbitrary: odd },
+    )
+    let admissions = 0
+    await fc.assert(
+      fc.asyncProperty(spec, kind, async (given, named) => {
+        const answer = await read(await send(JSON.stringify(reviewOf(given, { kind: named }))))
+        expect(answer.status).toBe(200)
+        if (!answer.allowed) return
+        admissions++
+        expect(named).toBe('ImageReview')
+        const list = (given.containers ?? []) as { image: unknown }[]
+        for (const each of list) expect(each).toEqual({ image: signed.pinned })
+      }),
+      { numRuns: 300 },
+    )
+    expect(admissions).toBeGreaterThan(20)
+  })
 
   test('a body that is too large, and one of another type, are denied with HTTP 200', async () => {
     const { send, ask } = await backend({ cluster: { limits: { bodyBytes: 65_536 } } })
