@@ -34,8 +34,9 @@ export async function writeWhole(
   try {
     for (const { file, content, mode } of files) {
       at = file
-      made.push(...(await missingFolders(path.dirname(file))))
-      await mkdir(path.dirname(file), { recursive: true, mode: folderMode })
+      const folder = path.dirname(file)
+      made.push(...(await missingFolders(folder)))
+      await makeFolder(folder, folderMode)
       const to = await realpath(file).catch(() => file)
       const there = await stat(to).catch(() => undefined)
       if (there?.isDirectory()) throw Object.assign(new Error(to), { code: 'EISDIR' })
@@ -60,6 +61,13 @@ export async function missingFolders(folder: string): Promise<string[]> {
   let missing: string[] = []
   for (let at = path.resolve(folder); !(await isThere(at)); at = path.dirname(at)) missing = [at]
   return missing
+}
+
+/** Makes a folder with those it is in, unless it is there. */
+export async function makeFolder(folder: string, mode?: number): Promise<void> {
+  // Node tries for ever where a folder that is there takes no other, as that of processes.
+  for (const first of await missingFolders(folder)) await mkdir(first, { mode })
+  await mkdir(folder, { recursive: true, mode })
 }
 
 /** Removes files, and folders with all in them, as far as that goes: it is for what a failed command has begun. */

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { type Deployment, policiesOf } from '#functions/deployment.ts'
@@ -6,7 +5,7 @@ import { knownFileReason } from '#functions/file-reason.ts'
 import { DEFAULT_CONFIG } from '#functions/files.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { kmsFrom } from '#functions/ports.ts'
-import { missingFolders, removeAll } from '#functions/write.ts'
+import { makeFolder, missingFolders, removeAll } from '#functions/write.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { policyKeys } from '#shared/policy/types.ts'
 import { budgetOf, compare, kilobytes, type Measured, measure } from './budgets.ts'
@@ -99,7 +98,7 @@ async function writeBundles(deployment: Deployment, outDir: string): Promise<Bun
   const begun = await missingFolders(outDir)
   try {
     // Before anything is bundled, which takes a while.
-    await mkdir(path.resolve(outDir), { recursive: true })
+    await makeFolder(outDir)
     return await bundleFunctions({ deployment, outDir })
   } catch (thrown) {
     await removeAll(begun)

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CLUSTER_NAME } from '#functions/config-schema/cluster.ts'
@@ -6,7 +6,7 @@ import { ENDPOINT_URL, isEndpoint } from '#functions/config-schema/endpoint.ts'
 import { CONFIG_SCHEMA } from '#functions/config-schema.ts'
 import { fileReason } from '#functions/file-reason.ts'
 import { toPem } from '#functions/local/pem.ts'
-import { isThere, missingFolders, removeAll } from '#functions/write.ts'
+import { isThere, makeFolder, missingFolders, removeAll } from '#functions/write.ts'
 import { AdmissionError, type Fault } from '#shared/errors.ts'
 import {
   CONFIG_FILE,
@@ -147,7 +147,7 @@ async function writeNew(folder: string, files: readonly NewFile[]): Promise<void
     for (const { name, text: content, mode = 0o644 } of files) {
       const file = path.join(folder, name)
       begun.push(...(await missingFolders(path.dirname(file))))
-      await mkdir(path.dirname(file), { recursive: true })
+      await makeFolder(path.dirname(file))
       await writeFile(file, content, { mode, flag: 'wx' })
       begun.push(file)
     }

@@ -198,4 +198,26 @@ describe('init', () => {
     expect((await countersign(['init', deep])).code).toBe(2)
     expect(await names()).toEqual([])
   })
+
+  test.runIf(process.platform === 'linux').each([
+    ['init', '/proc/nowhere'],
+    ['build', '--config', 'CONFIG', '--out', '/proc/nowhere'],
+    ['dev', '--config', 'CONFIG', '--state', '/proc/nowhere'],
+    [
+      'webhooks',
+      '--config',
+      'CONFIG',
+      '--cluster',
+      'my-cluster',
+      '--token-placeholder',
+      '--out',
+      '/proc/nowhere',
+    ],
+  ])('%s in a place where no folder can be made ends, and says so', async (...args) => {
+    await init()
+    const config = path.join(folder, 'countersign.yaml')
+    const given = args.map((arg) => (arg === 'CONFIG' ? config : arg))
+    const { code, err } = await countersign(given)
+    expect([code, err]).toEqual([2, expect.stringMatching(/no such file or folder$/m)])
+  })
 })
