@@ -75,21 +75,22 @@ function checkAudience({ endpoints, clusters }: Audience, own: Audience): void {
   }
 }
 
-function checkTimes(
-  { sequence, issuedAt, expiresAt }: PolicyPayload,
-  { policyBundle }: Config,
-  now: number,
-): void {
+function checkTimes(payload: PolicyPayload, { policyBundle }: Config, now: number): void {
+  const { sequence, issuedAt } = payload
   const least = policyBundle?.minSequence ?? 0
   if (sequence < least) {
     throw refused(`its sequence is ${sequence}, and policyBundle.minSequence is ${least}`)
   }
-  if (expiresAt !== undefined && now >= expiresAt) {
-    throw refused(`it expired at ${new Date(expiresAt).toISOString()}`)
-  }
+  checkExpiry(payload, now)
   if (issuedAt > now + POLICY_BUNDLE_SKEW_MS) {
     throw refused(`it was signed at ${new Date(issuedAt).toISOString()}, which is still to come`)
   }
+}
+
+/** Throws `POLICY_BUNDLE_REFUSED` for a bundle that is over. */
+export function checkExpiry({ expiresAt }: Pick<PolicyPayload, 'expiresAt'>, now: number): void {
+  if (expiresAt === undefined || now < expiresAt) return
+  throw refused(`it expired at ${new Date(expiresAt).toISOString()}`)
 }
 
 /** What checks of a deployment leave to whoever compiles policies: names must be of one policy, and keys and logins such that the config has them. */

@@ -9,7 +9,7 @@ import {
   POLICY_BUNDLE_WAIT_MS,
 } from '#shared/limits.ts'
 import { wait, withTimeout } from '#shared/registry/timeout.ts'
-import { type Accepted, acceptPayload, isNewer } from './accept.ts'
+import { type Accepted, acceptPayload, checkExpiry, isNewer } from './accept.ts'
 import type { PolicyBundleConfig } from './config.ts'
 import { openBundle } from './envelope.ts'
 import { asBundleFault } from './faults.ts'
@@ -105,7 +105,9 @@ class PolicyKeeper implements Keeper {
     if (this.#looked === undefined) return true
     const { at, restMs } = this.#looked
     // A clock that was set back must not keep it from looking.
-    return now >= this.#busyUntil && Math.abs(now - at) >= restMs
+    const busyMs = this.#busyUntil - now
+    const isBusy = busyMs > 0 && busyMs <= POLICY_BUNDLE_TIMEOUT_MS
+    return !isBusy && Math.abs(now - at) >= restMs
   }
 
   /** Looks for a bundle, and goes on with it when it counts. Never rejects. */
@@ -147,7 +149,11 @@ class PolicyKeeper implements Keeper {
     const { config } = deployment
     const known = this.#inUse
     const fetched = await fetchBundle(this.#settings, known?.etag, { config, platform, signal })
-    if (fetched.status === 'unchanged') return undefined
+    if (fetched.status === 'unchanged') {
+      // What is still stored may be over by now, and says so itself.
+      if (known !== undefined) checkExpiry(known.accepted.payload, this.#now())
+      return undefined
+    }
     const payload = await openBundle(fetched.file, this.#key, signal)
     const accepted = await acceptPayload(payload, config, known?.accepted, this.#now())
     if (accepted === undefined) {

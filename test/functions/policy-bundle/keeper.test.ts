@@ -337,7 +337,10 @@ describe('a function that has a bundle', () => {
       await settled()
       expect(await said('stored')).toEqual(answer)
       // The store confirms the file, which says of itself that it is over.
-      expect(told()[0]).toEqual(['swapped', undefined])
+      expect(told().slice(0, 2)).toEqual([
+        ['swapped', undefined],
+        ['refused', expect.stringContaining('it expired at 2027-01-01T00:00:30')],
+      ])
     }
   })
 })
