@@ -47,6 +47,8 @@ export interface AppOptions {
   hash: HashPort
   /** Told of every answered review. */
   events?: TellEvents | undefined
+  /** Reviews under way, where other apps count theirs with them. */
+  underWay?: UnderWay
   /** Decisions carry embedded metrics. */
   metrics?: boolean
   /** The platform's timer when absent. */
@@ -130,10 +132,11 @@ class Desk {
   readonly #options: AppOptions
   readonly #authenticate: ReturnType<typeof createAuthenticator>
   readonly #policies = new Map<ClusterConfig, ClusterPolicies>()
-  readonly #underWay = new UnderWay()
+  readonly #underWay: UnderWay
 
   constructor(options: AppOptions) {
     this.#options = options
+    this.#underWay = options.underWay ?? new UnderWay()
     this.#authenticate = createAuthenticator(
       options.deployment.config.clusters,
       options.now,

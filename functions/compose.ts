@@ -11,6 +11,7 @@ import type { createLive } from './live.ts'
 import { followBundles } from './policy-bundle/follow.ts'
 import { keyRingFrom, kmsFrom, missingVariables, type Platform } from './ports.ts'
 import { lazyEvents } from './tell.ts'
+import { UnderWay } from './under-way.ts'
 
 /** Gives the part that talks to registries, when it is first needed. */
 export type LiveLoader = () => Promise<{ createLive: typeof createLive }>
@@ -55,6 +56,7 @@ function assembly(config: Config, platform: Platform, live: LiveLoader): Assembl
   const keyRing = keyRingFrom(config, platform, kms)
   const events = lazyEvents(config, platform)
   const metrics = platform.metrics === true && config.metrics !== false
+  const underWay = new UnderWay()
   // A deployment may bring keys of its own, and verdicts are kept with what verified them.
   const loaded = new WeakMap<Config['kms'], Live>()
   let context: ContextPorts | undefined
@@ -87,6 +89,6 @@ function assembly(config: Config, platform: Platform, live: LiveLoader): Assembl
     const deployment = { config, policies, hash: id }
     const imageReviews = flows.imageReviews?.({ deployment, isolate, hash })
     const parts = { deployment, engine, imageReviews }
-    return createApp({ ...parts, maxBodyBytes, now, log, hash, events, metrics })
+    return createApp({ ...parts, underWay, maxBodyBytes, now, log, hash, events, metrics })
   }
 }

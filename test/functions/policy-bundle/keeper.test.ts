@@ -218,6 +218,42 @@ describe('a function that has a bundle', () => {
     ])
   })
 
+  test('counts reviews under way by older policies against the limit of their cluster', async () => {
+    const gate = withResolve()
+    const reached = withResolve()
+    const members = {
+      http: { allow: ['api.example.com'] },
+      clusters: [{ name: 'prod', tokens: [hashOf(TOKEN)], limits: { concurrentReviews: 1 } }],
+    }
+    const fetch: FetchPort = async (url, init) => {
+      if (!url.startsWith('https://api.')) return globalThis.fetch(url, init)
+      reached.resolve()
+      await gate.promise
+      return Response.json({ ok: true })
+    }
+    const { config, ask, put, clock, settled } = await isolate(
+      { refreshSeconds: 10 },
+      { fetch },
+      members,
+    )
+    const asking = {
+      validations: [{ expression: "http.Get('https://api.example.com/').ok == true" }],
+    }
+    store.put(PLACE, await bundleOf(await deploymentOf([forbids('', asking)], config), KEY))
+    const long = 'validate?timeout=30s'
+    const slow = ask('any', long)
+    await reached.promise
+    await put('second', { sequence: 2 })
+    clock.now += 10_000
+    const tooMany = { said: expect.stringContaining('limits.concurrentReviews') }
+    expect(await ask('any', long)).toMatchObject(tooMany)
+    await settled()
+    expect(await ask('second', long)).toMatchObject(tooMany)
+    gate.resolve()
+    expect(await slow).toMatchObject({ said: 'admitted' })
+    expect(await ask('second', long)).toMatchObject({ said: denied('second') })
+  })
+
   test('a review under way ends with what it began with', async () => {
     const gate = withResolve()
     let calls = 0
