@@ -18,7 +18,7 @@ export const SAFE_NAMESPACES: LabelSelector = {
 /** Said aloud of webhooks: who is not asked about, and what fails open. */
 export function safetyNotes(
   { safeSelectors, forceIgnore, imagePolicy }: PlanOptions,
-  { webhooks, imageReview }: ClusterConfig,
+  { webhooks, imageReview, mode }: ClusterConfig,
 ): string[] {
   const system = SYSTEM_NAMESPACES.join(' and ')
   const notes = [
@@ -34,6 +34,11 @@ export function safetyNotes(
   if (forceIgnore) {
     notes.push(
       'every webhook fails open: while the functions are down, everything is admitted unverified',
+    )
+  }
+  if (mode === 'audit' && !forceIgnore) {
+    notes.push(
+      'mode audit: the functions deny nothing, but while they are down, policies that fail closed refuse all the same; --force-ignore writes webhooks that fail open, to be written again before you enforce',
     )
   }
   if (imageReview !== undefined && !imagePolicy) {

@@ -181,6 +181,14 @@ describe('countersign webhooks', () => {
     expect(await called()).toContain('/ivpol/mutate/signed')
   })
 
+  test('webhooks of a cluster in audit mode still fail closed, and say so unless they do not', async () => {
+    await writeFile(config, CONFIG.replace('name: prod-eu', 'name: prod-eu\n    mode: audit'))
+    const args = ['--cluster', 'prod-eu', '-o', 'text']
+    const said = 'mode audit: the functions deny nothing, but while they are down'
+    expect((await webhooks(args, withToken)).out).toContain(said)
+    expect((await webhooks([...args, '--force-ignore'], withToken)).out).not.toContain(said)
+  })
+
   test('upstream’s names are there for who asks for them', async () => {
     const { out: text } = await webhooks(
       ['--cluster', 'prod-eu', '--base-name', 'kyverno.svc'],
