@@ -377,7 +377,7 @@ export const MAX_POLICY_VALUES = 100_000
 /** An image glob, characters: longer than any reference it could match. */
 export const MAX_GLOB_CHARS = 1024
 
-/** A signed policy bundle as it is stored, bytes: a thousand policies; an isolate holds it twice while it reads it. */
+/** A signed policy bundle as it is stored, bytes: some four hundred policies; reading that many takes a second, and an isolate holds it twice meanwhile. */
 export const MAX_POLICY_BUNDLE_BYTES = 4 * MIB
 /** Values in it: an expression of fifty characters has about two hundred. */
 export const MAX_POLICY_BUNDLE_VALUES = 1_000_000
