@@ -350,6 +350,34 @@ describe('a function that has a bundle', () => {
     expect(new Set([deployment.hash.slice(0, 12), ...logged]).size).toBe(3)
   })
 
+  test('looks again when a look of before has ended without a word', async () => {
+    let looks = 0
+    const fetch: FetchPort = (url, init) => {
+      looks++
+      return globalThis.fetch(url, init)
+    }
+    const { put, said, clock } = await isolate({}, { fetch })
+    await put('first')
+    await said('any')
+    store.faults.add({ kind: 'stall' }, { times: 1 })
+    await put('second', { sequence: 2 })
+    clock.now += 60_000
+    await said('any')
+    // Nobody else does as long as it may still be under way.
+    clock.now += 4000
+    await said('any')
+    expect(looks).toBe(2)
+    clock.now += 1000
+    let answer: unknown
+    for (let tries = 0; tries < 5000 && !String(answer).includes('no second'); tries++) {
+      // The store has its turn.
+      await new Promise((resolve) => setImmediate(resolve))
+      answer = await said('second')
+    }
+    expect(answer).toEqual(denied('second'))
+    expect(looks).toBe(3)
+  })
+
   test('still looks after its clock was set back', async () => {
     const { put, said, settled, clock } = await isolate()
     await put('first')
@@ -391,6 +419,14 @@ describe('the last good bundle stays when what is stored', () => {
   const NEXT = { sequence: 6 }
 
   test.each<Bad>([
+    [
+      'is signed twice',
+      async ({ envelope }) => {
+        const { signatures, ...rest } = await envelope()
+        return JSON.stringify({ ...rest, signatures: [...signatures, ...signatures] })
+      },
+      /2 signatures, expected one/,
+    ],
     [
       'is not signed',
       async ({ envelope }) => JSON.stringify({ ...(await envelope()), signatures: [] }),
