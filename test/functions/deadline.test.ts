@@ -58,6 +58,21 @@ describe('timeLeftMs', () => {
       configuredSeconds: 10,
       expected: 9700,
     },
+    {
+      name: 'is shorter by what the request has waited already',
+      timeout: '10s',
+      configuredSeconds: 10,
+      waitedMs: 2000,
+      expected: 7700,
+    },
+    {
+      name: 'counts what it has waited once where the platform knows it, too',
+      timeout: '10s',
+      configuredSeconds: 10,
+      waitedMs: 2000,
+      remainingMs: 8000,
+      expected: 7700,
+    },
     { name: 'gives up the second that rounding may have added', timeout: '10s', expected: 8700 },
     {
       name: 'gives it up when less than the configured timeout is left',
