@@ -37,7 +37,7 @@ export function createImageReview(isolate: Isolate): DecideImageReview {
     try {
       const undecidable = whyUndecidable(review, isolate.options.policies, call, needs)
       return undecidable === undefined
-        ? await decideReview(review, uid, call, isolate)
+        ? await decideReview(review, uid, call, isolate, needs)
         : { ...denied(undecidable), record: { error: 'POLICY_UNSUPPORTED' } }
     } catch (thrown) {
       return unvalidated(toAdmissionError(thrown, 'reviewing images'))
@@ -50,6 +50,7 @@ async function decideReview(
   uid: string,
   call: ImageReviewCall,
   isolate: Isolate,
+  needs: KnownNeeds,
 ): Promise<EngineDecision> {
   const subject = subjectOf(podRequest(review, uid))
   const calls = SCOPES.map((scope): EngineCall => ({ ...call, scope, policies: [] }))
@@ -60,7 +61,17 @@ async function decideReview(
   const findings = await Promise.all(
     calls.map((each) => findingsOf(subject, each, isolate, inquiry)),
   )
-  return verdictOn(findings.flat(), inquiry, 'unused')
+  const told = findings
+    .flat()
+    .map((finding) => withoutDoubt(finding, needs.of(finding.prepared.policy, call.exceptions)))
+  return verdictOn(told, inquiry, 'unused')
+}
+
+/** Conditions that fail for more images than the real Pod has where they are may hold for that one: nobody can tell. */
+function withoutDoubt(finding: Finding, { isAskedByImages }: ReviewNeeds): Finding {
+  if (finding.failedOpen === undefined || !isAskedByImages) return finding
+  const { failedOpen: _, ...told } = finding
+  return { ...told, status: 'error' }
 }
 
 /** What policies of one scope found. What counts as evidence for one scope counts for no other: anybody may write policies in a namespace. */
@@ -93,11 +104,19 @@ function whyUndecidable(
     if (need !== undefined) {
       return `policy ${key} needs ${need.what} in ${need.path}, which no ImageReview carries`
     }
-    if (isAsked && namespace === undefined && policy.namespace !== undefined) {
+    if (isAsked && namespace === undefined && isOfNamespaces(policy)) {
       return `the ImageReview names no namespace, so that it cannot be told whether policy ${key} is about it`
     }
   }
   return isAnyAsked ? undefined : 'no policy of this cluster is about the creation of Pods'
+}
+
+/** Whether it is about a request depends on there being a namespace, which that of a Pod always has. */
+function isOfNamespaces({ namespace, matchConstraints }: CompiledPolicy): boolean {
+  return (
+    namespace !== undefined ||
+    matchConstraints.resourceRules.some(({ scope }) => scope === 'Namespaced')
+  )
 }
 
 /** What policies need, found out once for the exceptions of each cluster. */

@@ -1,4 +1,5 @@
 import { REVIEWED_ANNOTATION } from '../admission/image-review.ts'
+import type { Group, Trace } from './trace.ts'
 
 /**
  * How a value changes when images are put into more of the lists of a Pod: `none`, not at all; `up`, it can only become more (a longer list, a higher
@@ -14,8 +15,14 @@ export interface Value {
   /** Each item of a list, each value of a map. */
   element?: Value
   isMap?: true
-  /** A length: never below zero. */
-  isCount?: true
+  /** A length is never below zero, and what is added up from lengths and small numbers only never overflows. */
+  number?: 'count' | 'small'
+  /** The variable `images`: each of its values is a list of images. */
+  isImages?: true
+  /** The field that it was read from, which not every Pod has: asking for a key of it may be an error. */
+  from?: string
+  /** Of what has a name: what is gone through wherever it is used. */
+  trace?: Trace
 }
 
 /** A place in the request. */
@@ -30,6 +37,10 @@ interface Field {
   value: Value
   /** Of `has()` of it. */
   presence: Sense
+  /** Not every Pod has it. */
+  isOptional?: true
+  /** A list of images. */
+  group?: Group
 }
 
 /** A value that is the same wherever images are. */
@@ -50,11 +61,14 @@ const CONTAINERS: Value = {
   sense: 'up',
   element: part('object.spec.containers[…]', { image: FIXED }),
 }
-/** Not every Pod has these. */
-const OTHER_CONTAINERS: Field = { value: CONTAINERS, presence: 'up' }
+
+function otherContainers(group: Group): Field {
+  return { value: CONTAINERS, presence: 'up', isOptional: true, group }
+}
 
 const ANNOTATIONS: Value = {
   sense: 'none',
+  from: 'object.metadata.annotations',
   part: {
     name: 'object.metadata.annotations',
     field: (key) =>
@@ -71,9 +85,9 @@ const OBJECT = part('object', {
   kind: FIXED,
   metadata: METADATA,
   spec: part('object.spec', {
-    containers: CONTAINERS,
-    initContainers: OTHER_CONTAINERS,
-    ephemeralContainers: OTHER_CONTAINERS,
+    containers: { value: CONTAINERS, presence: 'none', group: 'workload' },
+    initContainers: otherContainers('workload'),
+    ephemeralContainers: otherContainers('ephemeral'),
   }),
 })
 
@@ -91,6 +105,7 @@ const REQUEST = part('request', {
 const IMAGES: Value = {
   sense: 'none',
   isMap: true,
+  isImages: true,
   element: { sense: 'up', element: FIXED },
 }
 

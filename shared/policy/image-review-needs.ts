@@ -1,6 +1,7 @@
 import type { CheckedExpression } from '../cel/types.ts'
 import { FIXED, type Sense, type Value, wholeSense } from './carried.ts'
 import { Reading } from './reading.ts'
+import type { Group, Trace } from './trace.ts'
 import type { CompiledCondition, CompiledPolicy, ResourceRule } from './types.ts'
 
 /** Something a policy needs that no ImageReview carries. */
@@ -17,12 +18,15 @@ export interface ReviewNeeds {
   isAsked: boolean
   /** Each place once, in the order of the document. A policy that has any cannot be decided by a review. */
   needs: readonly ReviewNeed[]
+  /** Conditions of the policy depend on the lists: that they fail for the Pod of a review does not say that they do for the real one. */
+  isAskedByImages?: true
 }
 
 /**
  * What a policy needs that no ImageReview carries (specs/kubernetes-admission.md 9.1). A review has images, a namespace and the annotations whose keys
  * contain `.image-policy.k8s.io/`; the namespace itself may be looked up. It does not say which list an image is in, so that a policy may only
- * become stricter by more images in a list. Policies that are not about Pods need nothing, because no review is about
+ * become stricter by more images in a list. Nor does it have all images of a Pod that is updated: only those of the lists that may have changed,
+ * so that what a policy says of the other ones must not decide about these. Policies that are not about Pods need nothing, because no review is about
  * anything else. `counting` names the exceptions that count, all of them when absent.
  */
 export function reviewNeeds(policy: CompiledPolicy, counting?: ReadonlySet<string>): ReviewNeeds {
@@ -31,7 +35,11 @@ export function reviewNeeds(policy: CompiledPolicy, counting?: ReadonlySet<strin
   const needs = new Needs(policy)
   for (const { path, what } of found) needs.add(path, what)
   needs.addExpressions(counting)
-  return { isAsked: true, needs: needs.found }
+  return {
+    isAsked: true,
+    needs: needs.found,
+    ...(needs.isAskedByImages && { isAskedByImages: true }),
+  }
 }
 
 /** Of what says which requests the policy is about; undefined when these are none that a review may stand for. */
@@ -67,6 +75,18 @@ function constraintNeeds({ matchConstraints }: CompiledPolicy): ReviewNeed[] | u
   return needs
 }
 
+/** Whose images reviews of what the policy is about do not have, since the Pod has them already. */
+function othersOf({ matchConstraints }: CompiledPolicy): Set<Group> {
+  const { resourceRules, excludeResourceRules } = matchConstraints
+  const about = REVIEWED.filter(
+    (of) =>
+      resourceRules.some((rule) => isAbout(rule, of)) &&
+      !excludeResourceRules.some((rule) => isAbout(rule, of) && !hasNames(rule)),
+  )
+  const others = about.map(({ resource }) => (resource === 'pods' ? 'ephemeral' : 'workload'))
+  return new Set<Group>(others.length > 0 ? [...others, 'either'] : [])
+}
+
 interface Target {
   operation: 'CREATE' | 'UPDATE'
   resource: 'pods' | 'pods/ephemeralcontainers'
@@ -99,15 +119,21 @@ function hasNames({ resourceNames = [] }: ResourceRule): boolean {
 }
 
 const LISTS = 'the kind of container of each image'
+const OTHERS = 'the images that a Pod has already'
 
 /** Collects what the expressions of one policy need. */
 class Needs {
   readonly #policy: CompiledPolicy
   readonly #found = new Map<string, ReviewNeed>()
   readonly #variables = new Map<string, Value>()
+  readonly #extractors = new Map<string, Trace>()
+  readonly #others: ReadonlySet<Group>
+  #exceptions: Sense = 'none'
+  isAskedByImages = false
 
   constructor(policy: CompiledPolicy) {
     this.#policy = policy
+    this.#others = othersOf(policy)
   }
 
   get found(): ReviewNeed[] {
@@ -121,9 +147,16 @@ class Needs {
   addExpressions(counting: ReadonlySet<string> | undefined): void {
     const { matchConditions, images, attestors, validations, auditAnnotations } = this.#policy
     // Where it holds the policy is asked, so that more images must not make it false.
-    this.#conditions('spec', matchConditions, 'up')
-    for (const [index, { expression }] of images.entries()) {
-      this.#list(`spec.images[${index}].expression`, expression)
+    const asked = this.#conditions('spec', matchConditions, 'up')
+    this.isAskedByImages = asked !== 'none'
+    for (const { name, matchConditions: conditions } of this.#policy.exceptions) {
+      // Where they hold something is let in, so that more images must not make them true.
+      if (counting?.has(name) === false) continue
+      const sense = this.#conditions(`exception ${name}: spec`, conditions, 'down')
+      if (sense !== 'none') this.#exceptions = 'any'
+    }
+    for (const [index, { name, expression }] of images.entries()) {
+      this.#list(`spec.images[${index}].expression`, name, expression)
     }
     for (const [index, attestor] of attestors.entries()) {
       if (attestor.kind !== 'unresolved') continue
@@ -132,30 +165,47 @@ class Needs {
       }
     }
     for (const [index, { expression, messageExpression }] of validations.entries()) {
-      this.#read(`spec.validations[${index}].expression`, expression, 'down')
+      const { isJoint } = this.#read(`spec.validations[${index}].expression`, expression, 'down')
+      if (isJoint) this.#needOthers(`spec.validations[${index}].expression`)
       if (messageExpression === undefined) continue
       this.#read(`spec.validations[${index}].messageExpression`, messageExpression)
     }
     for (const [index, { valueExpression }] of auditAnnotations.entries()) {
       this.#read(`spec.auditAnnotations[${index}].valueExpression`, valueExpression)
     }
-    for (const { name, matchConditions: conditions } of this.#policy.exceptions) {
-      // Where they hold something is let in, so that more images must not make them true.
-      if (counting?.has(name) ?? true)
-        this.#conditions(`exception ${name}: spec`, conditions, 'down')
-    }
   }
 
-  #conditions(path: string, conditions: readonly CompiledCondition[], may: 'up' | 'down'): void {
-    for (const [index, { expression }] of conditions.entries()) {
-      this.#read(`${path}.matchConditions[${index}].expression`, expression, may)
-    }
+  #conditions(path: string, conditions: readonly CompiledCondition[], may: 'up' | 'down'): Sense {
+    const senses = conditions.map(({ expression }, index) => {
+      const at = `${path}.matchConditions[${index}].expression`
+      const { sense, groups } = this.#read(at, expression, may)
+      if (sense !== 'none' && [...groups].some((group) => this.#others.has(group))) {
+        this.add(at, OTHERS)
+      }
+      return sense
+    })
+    return senses.every((sense) => sense === 'none') ? 'none' : may
   }
 
-  /** `may`: how its value may change with more images in a list; in any way when absent. */
-  #read(path: string, { ast }: CheckedExpression, may?: Sense): void {
-    const sense = this.#whole(path, this.#reading(path).value(ast))
-    if (may !== undefined && sense !== 'none' && sense !== may) this.add(path, LISTS)
+  #needOthers(path: string): void {
+    if (this.#others.size > 0) this.add(path, OTHERS)
+  }
+
+  /** `may`: how its value may change with more images in a list; in any way when absent, and then it may as well be an error. */
+  #read(path: string, { ast }: CheckedExpression, may?: Sense) {
+    const reading = this.#reading(path)
+    const sense = this.#whole(path, reading.value(ast))
+    const { trace } = reading
+    const { groups, isJoint } = trace
+    if (may === undefined) return { sense, groups, isJoint }
+    this.#sure(path, trace)
+    if (sense !== 'none' && sense !== may) this.add(path, LISTS)
+    return { sense, groups, isJoint }
+  }
+
+  /** For a Pod without such a field it is an error, and for that of a review it is not. */
+  #sure(path: string, { absent }: Trace): void {
+    for (const name of absent) this.add(path, `whether ${name} is there`)
   }
 
   #whole(path: string, value: Value): Sense {
@@ -166,17 +216,23 @@ class Needs {
   }
 
   /** A list of images: it may have more of them. */
-  #list(path: string, { ast }: CheckedExpression): void {
-    const value = this.#reading(path).value(ast)
+  #list(path: string, name: string, { ast }: CheckedExpression): void {
+    const reading = this.#reading(path)
+    const value = reading.value(ast)
     this.#whole(path, value)
     const isLonger = value.sense === 'none' || value.sense === 'up'
     if (!isLonger || wholeSense(value.element ?? FIXED) !== 'none') this.add(path, LISTS)
+    if (reading.trace.isJoint) this.#needOthers(path)
+    this.#sure(path, reading.trace)
+    this.#extractors.set(name, reading.trace)
   }
 
   #reading(path: string): Reading {
     return new Reading({
       variable: (name) => this.#variable(name),
       variables: () => this.#policy.variables.flatMap(({ name }) => this.#variable(name) ?? []),
+      extractor: (name) => this.#extractors.get(name),
+      exceptions: this.#exceptions,
       missing: (what) => this.add(path, what),
     })
   }
@@ -188,7 +244,8 @@ class Needs {
     const variable = this.#policy.variables[index]
     if (known !== undefined || variable === undefined) return known
     const path = `spec.variables[${index}].expression`
-    const value = this.#reading(path).value(variable.expression.ast)
+    const reading = this.#reading(path)
+    const value = { ...reading.value(variable.expression.ast), trace: reading.trace }
     this.#variables.set(name, value)
     return value
   }

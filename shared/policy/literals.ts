@@ -14,6 +14,20 @@ export function isLeast(node: Node): boolean {
   return isBool(node, false) || isEmptyList(node)
 }
 
+/** True for what has nothing in it: the empty list, the empty map and no optional value. */
+export function isEmpty(node: Node): boolean {
+  if (node.k === 'map') return node.entries.length === 0
+  return isEmptyList(node) || (node.k === 'call' && node.fn === 'optional.none')
+}
+
+/** A sum of lengths and of as many such numbers as an expression can hold never overflows. */
+const SMALL = 2 ** 32
+
+/** True for such a number. */
+export function isSmall(node: Node): boolean {
+  return node.k === 'const' && 'int' in node.value && Math.abs(Number(node.value.int)) <= SMALL
+}
+
 /** True for null, 0 and the empty list. */
 export function isNothing(node: Node): boolean {
   if (node.k === 'const') {

@@ -1,4 +1,4 @@
-import type { CallNode, FoldNode, Node } from '../cel/ast.ts'
+import type { CallNode, FoldNode, ListNode, Node } from '../cel/ast.ts'
 import { macroShape } from '../cel/macro-shape.ts'
 import {
   both,
@@ -11,7 +11,8 @@ import {
   type Value,
   wholeSense,
 } from './carried.ts'
-import { isBool, isLeast, isNothing } from './literals.ts'
+import { isBool, isEmpty, isLeast, isNothing, isSmall } from './literals.ts'
+import { GROUPS, Trace } from './trace.ts'
 
 /** Names of comprehension variables in scope. */
 type Scope = ReadonlyMap<string, Value>
@@ -22,6 +23,10 @@ export interface ReadingOptions {
   variable: (name: string) => Value | undefined
   /** All of them. */
   variables: () => Value[]
+  /** What an extractor of the policy goes through, or undefined when it has none of that name. */
+  extractor: (name: string) => Trace | undefined
+  /** How the variable `exceptions` changes with more images. */
+  exceptions: Sense
   /** Told of everything that is read and no ImageReview carries. */
   missing: (what: string) => void
 }
@@ -32,9 +37,15 @@ export interface ReadingOptions {
  */
 export class Reading {
   readonly #options: ReadingOptions
+  #trace = new Trace()
 
   constructor(options: ReadingOptions) {
     this.#options = options
+  }
+
+  /** What was gone through so far. */
+  get trace(): Trace {
+    return this.#trace
   }
 
   value(node: Node, scope: Scope = new Map()): Value {
@@ -42,15 +53,13 @@ export class Reading {
       case 'const':
         return FIXED
       case 'ident':
-        return scope.get(node.name) ?? this.#root(node.name.replace(/^\./, ''))
+        return this.#named(scope.get(node.name) ?? this.#root(node.name.replace(/^\./, '')))
       case 'select':
-        return this.#selected(node.operand, node.field, scope, node.test === true)
+        return this.#selected(node.operand, node.field, scope, node.test ? 'test' : 'get')
       case 'call':
         return this.#call(node, scope)
       case 'list':
-        return node.elements
-          .map((element) => this.value(element, scope))
-          .reduce((list, each) => this.#joined(list, { sense: 'none', element: each }), FIXED)
+        return this.#listed(node, scope)
       case 'map':
         return this.#opaque(
           node.entries.flatMap(({ key, value }) => [key, value]),
@@ -68,8 +77,37 @@ export class Reading {
 
   #root(name: string): Value {
     if (name === 'oldObject') return this.#missing(name)
+    if (name === 'exceptions') return { sense: this.#options.exceptions }
     if (name !== 'variables') return CARRIED.get(name) ?? FIXED
     return this.#used(this.#options.variables())
+  }
+
+  #named(value: Value): Value {
+    if (value.trace !== undefined) this.#trace.add(value.trace)
+    return value
+  }
+
+  /** With what is gone through meanwhile, which is not yet part of the whole. */
+  #apart<T>(work: () => T): [T, Trace] {
+    const outer = this.#trace
+    const trace = new Trace()
+    this.#trace = trace
+    const done = work()
+    this.#trace = outer
+    return [done, trace]
+  }
+
+  /** A list of the elements; whether one written with `?` is there says how long the list is. */
+  #listed({ elements, optional = [] }: ListNode, scope: Scope): Value {
+    let list = FIXED
+    for (const [index, element] of elements.entries()) {
+      const value = this.value(element, scope)
+      const isOptional = optional.includes(index)
+      if (isOptional && value.part !== undefined)
+        this.#missing(`whether ${value.part.name} is there`)
+      list = this.#joined(list, { sense: isOptional ? value.sense : 'none', element: value })
+    }
+    return list
   }
 
   #missing(what: string): Value {
@@ -84,8 +122,13 @@ export class Reading {
   }
 
   #used(values: readonly Value[]): Value {
-    for (const value of values) this.#escapes(value)
-    return { sense: values.every((value) => wholeSense(value) === 'none') ? 'none' : 'any' }
+    for (const value of values) {
+      this.#escapes(value)
+      if (value.isImages) for (const group of GROUPS.values()) this.#trace.groups.add(group)
+    }
+    if (values.every((value) => wholeSense(value) === 'none')) return FIXED
+    this.#trace.isJoint ||= this.#trace.isOfSeveral
+    return { sense: 'any' }
   }
 
   #opaque(nodes: readonly Node[], scope: Scope): Value {
@@ -104,32 +147,57 @@ export class Reading {
   #joined(first: Value, second: Value): Value {
     const sense = both(first.sense, second.sense)
     const [a, b] = [first.part, second.part]
-    if (a !== undefined && b !== undefined && a !== b) return this.#used([first, second])
+    // What one of them has not, and what it has by the same name, is not what a part says.
+    if (a !== b && !isPlain(a === undefined ? first : second)) return this.#used([first, second])
+    if (first.isImages !== second.isImages) return this.#used([first, second])
     const part = a ?? b
     const [one, other] = [first.element, second.element]
     const element = one && other ? this.#joined(one, other) : (one ?? other)
-    return { sense, ...(part && { part }), ...(element && { element }) }
+    const { isImages, from = second.from } = first
+    return {
+      sense,
+      ...(part && { part }),
+      ...(part && from !== undefined && { from }),
+      ...(element && { element }),
+      ...(isImages && { isImages }),
+    }
   }
 
-  #selected(operand: Node, field: string, scope: Scope, isTest = false): Value {
+  #selected(operand: Node, field: string, scope: Scope, how: Access): Value {
     const isVariable = operand.k === 'ident' && operand.name === 'variables'
     if (isVariable && !scope.has('variables')) {
       const variable = this.#options.variable(field)
-      if (variable !== undefined) return isTest ? FIXED : variable
+      if (variable !== undefined) return how === 'test' ? FIXED : this.#named(variable)
     }
-    const value = this.value(operand, scope)
-    return this.#field(value, field, isTest)
+    return this.#field(this.value(operand, scope), field, how)
   }
 
-  #field(of: Value, field: string, isTest: boolean): Value {
+  #field(of: Value, field: string, how: Access): Value {
+    const isTest = how === 'test'
     if (of.part === undefined) {
-      return isTest ? { sense: of.sense } : depending(elementOf(of), of.sense)
+      if (isTest) return { sense: of.sense }
+      if (of.isImages) this.#reads(field)
+      return depending(elementOf(of), of.sense)
     }
+    if (isTest && of.from !== undefined) this.#trace.absent.add(of.from)
     const known = of.part.field(field)
-    if (known !== undefined && !(isTest && isOpen(known.value))) {
-      return depending(isTest ? { sense: known.presence } : known.value, of.sense)
+    if (known === undefined || (isTest && isOpen(known.value))) {
+      return this.#missing(of.part.name + selector(field))
     }
-    return this.#missing(of.part.name + selector(field))
+    const { value, presence, isOptional, group } = known
+    if (isOptional && how === 'get') this.#trace.absent.add(of.part.name + selector(field))
+    if (group !== undefined && !(isTest && presence === 'none')) this.#trace.groups.add(group)
+    if (isTest) return depending({ sense: presence }, of.sense)
+    const { from, ...anyway } = value
+    return depending(how === 'optional' ? anyway : value, of.sense)
+  }
+
+  /** A list of the variable `images`. */
+  #reads(name: string): void {
+    const extractor = this.#options.extractor(name)
+    const group = GROUPS.get(name)
+    if (extractor !== undefined) this.#trace.add(extractor)
+    else if (group !== undefined) this.#trace.groups.add(group)
   }
 
   #call(node: CallNode, scope: Scope): Value {
@@ -140,18 +208,20 @@ export class Reading {
     switch (fn) {
       case '_&&_':
       case '_||_':
-        return { sense: both(sense(first), sense(second)) }
+        return this.#connected(fn === '_&&_', first, second, scope)
       case '@not_strictly_false':
         return { sense: sense(first) }
       case '!_':
         return { sense: opposite(sense(first)) }
       case '_>_':
       case '_>=_':
-      case '_-_':
-        return { sense: both(sense(first), opposite(sense(second))) }
+        return this.#compared(both(sense(first), opposite(sense(second))))
       case '_<_':
       case '_<=_':
-        return { sense: both(opposite(sense(first)), sense(second)) }
+        return this.#compared(both(opposite(sense(first)), sense(second)))
+      case '_+_':
+      case '_-_':
+        return this.#added(fn === '_-_', args, scope)
       case '_==_':
         return { sense: opposite(this.#differs(args, scope)) }
       case '_!=_':
@@ -161,7 +231,7 @@ export class Reading {
       case '_[_]':
       case '_[?_]':
       case '_?._':
-        return this.#indexed(first, second, scope)
+        return this.#indexed(first, second, scope, fn === '_[_]' ? 'get' : 'optional')
       case '@in':
         return this.#contained(first, second, scope)
       default:
@@ -174,22 +244,96 @@ export class Reading {
     const [first, second] = args
     if (first === undefined) return FIXED
     const isAlone = second === undefined
-    if (fn === '_+_' || fn === 'orValue' || fn === 'or') {
-      return second === undefined
-        ? this.#opaque(args, scope)
-        : this.#joined(this.value(first, scope), this.value(second, scope))
+    if (second !== undefined && (fn === 'orValue' || fn === 'or')) {
+      return this.#otherwise(first, second, scope)
     }
     if (isAlone && SAME.has(fn)) return this.value(first, scope)
     if (isAlone && (fn === 'size' || fn === 'hasValue')) {
       const { part, sense } = this.value(first, scope)
       if (part !== undefined) return this.#missing(`${part.name} as a whole`)
-      return { sense, isCount: true }
+      return { sense, number: 'count' }
     }
     if (isAlone && fn === 'flatten') {
       const list = this.value(first, scope)
       return depending(elementOf(list), list.sense)
     }
     return this.#opaque(args, scope)
+  }
+
+  /** Where the first is false, or true, nobody minds an error of the second, and the other way round. */
+  #connected(
+    isAnd: boolean,
+    first: Node | undefined,
+    second: Node | undefined,
+    scope: Scope,
+  ): Value {
+    if (first === undefined || second === undefined) return ANY
+    const key = this.#asksForKey(isAnd, first, second, scope)
+    if (key !== undefined) return key
+    const [left, a] = this.#apart(() => this.#sense(first, scope))
+    const [right, b] = this.#apart(() => this.#sense(second, scope))
+    a.forgive(this.#guards(second, isAnd, scope))
+    b.forgive(this.#guards(first, isAnd, scope))
+    this.#trace.add(a)
+    this.#trace.add(b)
+    const sense = both(left, right)
+    const isSplit = sense === (isAnd ? 'down' : 'up')
+    if (left !== 'none' && right !== 'none' && !isSplit) this.#trace.isJoint ||= a.isAcross(b)
+    return { sense }
+  }
+
+  /**
+   * `has(annotations) && 'key' in annotations`, or that neither is so: whether there are any others is no matter then. Undefined for anything else.
+   */
+  #asksForKey(isAnd: boolean, first: Node, second: Node, scope: Scope): Value | undefined {
+    const [test, key] = isAnd ? [first, second] : [negated(first), negated(second)]
+    if (test?.k !== 'select' || test.test !== true) return undefined
+    if (key?.k !== 'call' || key.fn !== '@in') return undefined
+    const [{ part }] = this.#apart(() => this.value(test.operand, scope))
+    const tested = part?.field(test.field)?.value
+    if (tested?.from === undefined) return undefined
+    const [asked, trace] = this.#apart(() => this.#sense(key, scope))
+    if (!trace.absent.delete(tested.from)) return undefined
+    this.#trace.add(trace)
+    return { sense: isAnd ? asked : opposite(asked) }
+  }
+
+  /** Names of fields that are there if the node is true, or if it is false: `when`. */
+  #guards(node: Node | undefined, when: boolean, scope: Scope): string[] {
+    if (node?.k === 'select' && node.test && when) {
+      const [{ part }] = this.#apart(() => this.value(node.operand, scope))
+      const isOptional = part?.field(node.field)?.isOptional === true
+      return part !== undefined && isOptional ? [part.name + selector(node.field)] : []
+    }
+    if (node?.k !== 'call') return []
+    if (node.fn === '!_') return this.#guards(node.args[0], !when, scope)
+    if (node.fn !== (when ? '_&&_' : '_||_')) return []
+    return node.args.flatMap((arg) => this.#guards(arg, when, scope))
+  }
+
+  #compared(sense: Sense): Value {
+    if (sense !== 'none') this.#trace.isJoint ||= this.#trace.isOfSeveral
+    return { sense }
+  }
+
+  /** Lists one behind the other, or numbers: of these only small ones, since more of others could be an error, or none any more. */
+  #added(isMinus: boolean, [first, second]: readonly Node[], scope: Scope): Value {
+    if (first === undefined || second === undefined) return ANY
+    const [a, b] = [this.value(first, scope), this.value(second, scope)]
+    const [isFirst, isSecond] = [a.number !== undefined, b.number !== undefined]
+    if (isFirst || isSecond) {
+      if (!(isFirst || isSmall(first)) || !(isSecond || isSmall(second))) return this.#used([a, b])
+      return { sense: both(a.sense, isMinus ? opposite(b.sense) : b.sense), number: 'small' }
+    }
+    return isMinus ? this.#used([a, b]) : this.#joined(a, b)
+  }
+
+  /** The first, or the second where that is not there: what then stands for it must not be more than nothing. */
+  #otherwise(first: Node, second: Node, scope: Scope): Value {
+    const [a, b] = [this.value(first, scope), this.value(second, scope)]
+    if (isEmpty(second)) return this.#joined(a, b)
+    const isSure = wholeSense(a) === 'none' && a.part === undefined
+    return isSure ? this.#joined(a, b) : this.#used([a, b])
   }
 
   /** Of `first != second`. */
@@ -208,7 +352,7 @@ export class Reading {
     if (nothing.k === 'const' && 'null' in nothing.value) {
       return value.part?.name === 'object' ? 'none' : this.#used([value]).sense
     }
-    return value.isCount ? value.sense : this.#used([value]).sense
+    return value.number === 'count' ? value.sense : this.#used([value]).sense
   }
 
   #conditional(
@@ -218,8 +362,16 @@ export class Reading {
     scope: Scope,
   ): Value {
     if (condition === undefined || then === undefined || otherwise === undefined) return ANY
-    const deciding = this.#sense(condition, scope)
-    const [yes, no] = [this.value(then, scope), this.value(otherwise, scope)]
+    const [deciding, asked] = this.#apart(() => this.#sense(condition, scope))
+    const [yes, ifSo] = this.#apart(() => this.value(then, scope))
+    const [no, ifNot] = this.#apart(() => this.value(otherwise, scope))
+    ifSo.forgive(this.#guards(condition, true, scope))
+    ifNot.forgive(this.#guards(condition, false, scope))
+    for (const each of [ifSo, ifNot]) {
+      if (deciding !== 'none') this.#trace.isJoint ||= asked.isAcross(each)
+      this.#trace.add(each)
+    }
+    this.#trace.add(asked)
     const joined = this.#joined(yes, no)
     if (deciding === 'none') return joined
     // `c ? a : false` is `c && a`, `c ? a : true` is `!c || a`, and the other way round.
@@ -228,13 +380,14 @@ export class Reading {
     return depending(joined, 'any')
   }
 
-  #indexed(operand: Node | undefined, key: Node | undefined, scope: Scope): Value {
+  #indexed(operand: Node | undefined, key: Node | undefined, scope: Scope, how: Access): Value {
     if (operand === undefined || key === undefined) return ANY
     if (key.k === 'const' && 'string' in key.value) {
-      return this.#selected(operand, key.value.string, scope)
+      return this.#selected(operand, key.value.string, scope, how)
     }
     const value = this.value(operand, scope)
     if (value.part !== undefined) return this.#used([value])
+    if (value.isImages) this.#trace.groups.add('either')
     const chosen = this.#sense(key, scope)
     const isFixed = chosen === 'none' && value.sense === 'none'
     return isFixed ? elementOf(value) : depending(elementOf(value), 'any')
@@ -245,7 +398,7 @@ export class Reading {
     const value = this.value(list, scope)
     if (value.part !== undefined) {
       return item.k === 'const' && 'string' in item.value
-        ? this.#field(value, item.value.string, true)
+        ? this.#field(value, item.value.string, 'test')
         : this.#used([value])
     }
     const isFixed = this.#sense(item, scope) === 'none'
@@ -258,11 +411,23 @@ export class Reading {
     const { range, accuVar, accuInit, result } = node
     // Over nothing, as in `cel.bind`, the accumulator is just a name.
     if (range.k === 'list' && range.elements.length === 0) {
-      return this.value(result, new Map(scope).set(accuVar, this.value(accuInit, scope)))
+      const [bound, trace] = this.#apart(() => this.value(accuInit, scope))
+      return this.value(result, new Map(scope).set(accuVar, { ...bound, trace }))
     }
-    const list = this.value(range, scope)
+    const [list, ranged] = this.#apart(() => this.value(range, scope))
     if (list.part !== undefined) this.#escapes(list)
-    const inner = this.#loopScope(node, list, scope)
+    if (list.isImages && node.iterVar2 !== undefined) ranged.groups.add('either')
+    const [value, turned] = this.#apart(() =>
+      this.#loop(node, list, this.#loopScope(node, list, scope)),
+    )
+    this.#trace.isJoint ||= ranged.isAcross(turned)
+    this.#trace.add(ranged)
+    this.#trace.add(turned)
+    return value
+  }
+
+  #loop(node: FoldNode, list: Value, inner: Scope): Value {
+    const { accuInit, result } = node
     const shape = macroShape(node)
     switch (shape?.kind) {
       case 'all':
@@ -295,6 +460,18 @@ export class Reading {
 }
 
 const ANY: Value = { sense: 'any' }
+
+/** What becomes of a field that is not there: an error, an answer, or no value. */
+type Access = 'get' | 'test' | 'optional'
+
+function negated(node: Node): Node | undefined {
+  return node.k === 'call' && node.fn === '!_' ? node.args[0] : undefined
+}
+
+/** Nothing of it comes from the request. */
+function isPlain({ sense, part, element }: Value): boolean {
+  return sense === 'none' && part === undefined && element === undefined
+}
 
 /** Calls that give a list with the same items, or what is in an optional. */
 const SAME: ReadonlySet<string> = new Set([

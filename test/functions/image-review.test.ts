@@ -522,7 +522,7 @@ describe('which policies count', () => {
     const seen = policy({
       spec: `${LENIENT}
   matchConditions:
-    - {name: ticket, expression: "!('prod.image-policy.k8s.io/ticket' in object.metadata.annotations)"}`,
+    - {name: ticket, expression: "!has(object.metadata.annotations) || !('prod.image-policy.k8s.io/ticket' in object.metadata.annotations)"}`,
       validations: `    - {expression: "request.namespace == 'shop' && object.metadata.namespace == 'shop'", message: elsewhere}`,
     })
     const { ask } = await backend({ policies: [seen] })
@@ -582,7 +582,7 @@ describe('what lets something in', () => {
   test('exceptions for images and for an annotation', async () => {
     const images = exception(`  images: ["*/shop/unsigned@*"]`)
     const ticket = exception(
-      `  matchConditions: [{name: t, expression: "'prod.image-policy.k8s.io/ticket' in object.metadata.annotations"}]`,
+      `  matchConditions: [{name: t, expression: "has(object.metadata.annotations) && 'prod.image-policy.k8s.io/ticket' in object.metadata.annotations"}]`,
       'ticket',
     )
     const some = await backend({ policies: [policy(), images] })
@@ -632,6 +632,30 @@ describe('what lets something in', () => {
     const answer = await ask([signed.pinned])
     expect(answer.allowed).toBe(allowed)
     if (allowed) expect(answer.annotations).toHaveProperty('image-policy-failed-open')
+  })
+
+  test('conditions that may fail only because every image is in every list are no reason to let it in', async () => {
+    const created = (text: string) =>
+      text
+        .replace('operations: [CREATE, UPDATE]', 'operations: [CREATE]')
+        .replace('pods, pods/ephemeralcontainers', 'pods')
+    const spec = `  failurePolicy: Ignore
+  matchConditions: [{name: t, expression: "object.spec.containers.filter(c, c.image.split('@')[1] != '').size() > 0"}]`
+    const { ask } = await backend({ policies: [created(policy({ spec }))] })
+    expect(await ask([signed.pinned])).toMatchObject({ allowed: true })
+    // In a container the first would be denied: that the other one has no digest says nothing of it.
+    const answer = await ask([unsigned.pinned, 'registry.example/scanner'])
+    expect(answer).toMatchObject({ status: 200, allowed: false })
+    expect(answer.reason).toMatch(/^Policy signed error: .*match condition t/)
+  })
+
+  test('a policy for what is in a namespace, where the review names none', async () => {
+    const text = policy().replace('operations:', 'scope: Namespaced, operations:')
+    const { ask } = await backend({ policies: [text] })
+    expect(await ask([signed.pinned])).toMatchObject({ allowed: true })
+    const answer = await ask([unsigned.pinned], { namespace: null })
+    expect(answer).toMatchObject({ status: 200, allowed: false })
+    expect(answer.reason).toContain('the ImageReview names no namespace')
   })
 })
 

@@ -9,6 +9,13 @@ async function needsOf(spec: object) {
   return reviewNeeds(await compiledPolicy(spec)).needs.map(({ path, what }) => `${path}: ${what}`)
 }
 
+/** Of a policy about the creation of Pods alone: nothing is known of those that are there already. */
+const CREATED = {
+  matchConstraints: {
+    resourceRules: [{ ...POD_RULE, operations: ['CREATE'], resources: ['pods'] }],
+  },
+}
+
 const needsOfValidation = (expression: string) => needsOf({ validations: [{ expression }] })
 
 describe('validations that an ImageReview decides', () => {
@@ -34,7 +41,19 @@ describe('validations that an ImageReview decides', () => {
     `object != null && object.kind == 'Pod' && request.kind.kind == 'Pod' && has(object.spec.containers)`,
     `request.namespace == 'shop' || object.metadata.namespace == 'shop'`,
     `object.metadata.annotations['mycluster.image-policy.k8s.io/ticket'] == 'break-glass'`,
-    `!('a.image-policy.k8s.io/b' in object.metadata.annotations) || images.containers.size() < 3`,
+    `!has(object.metadata.annotations) || !('a.image-policy.k8s.io/b' in object.metadata.annotations)`,
+    `!(has(object.metadata.annotations) && 'a.image-policy.k8s.io/b' in object.metadata.annotations) || images.containers.size() < 3`,
+    `object.metadata.?annotations[?'a.image-policy.k8s.io/b'].hasValue() || images.containers.size() < 3`,
+    `object.metadata.?annotations.orValue({})[?'a.image-policy.k8s.io/b'].orValue('x') == 'x'`,
+    `!has(object.spec.initContainers) || request.namespace == 'a' || object.spec.initContainers.size() < 3`,
+    `object.spec.initContainers.all(c, c.image != 'a') || !has(object.spec.initContainers)`,
+    `!(has(object.spec.initContainers) && object.spec.initContainers.exists(c, c.image == 'a'))`,
+    `images.containers.all(i, i != 'a') && images.ephemeralContainers.all(i, i != 'b')`,
+    `!images.containers.exists(i, i == 'a') && !(images.ephemeralContainers.exists(i, i == 'b') || images.initContainers.exists(i, i == 'c'))`,
+    `(images.containers + images.ephemeralContainers).filter(i, i == 'a').size() == 0`,
+    'size(images.containers) + size(images.initContainers) - 1 < 10',
+    `[?images[?'containers'], images.initContainers].all(list, list.size() < 3)`,
+    `'a' in exceptions.allowedValues || images.containers.all(i, !(i in exceptions.allowedImages))`,
     `object.metadata.?annotations[?'a.image-policy.k8s.io/b'].orValue('') == ''`,
     `images.containers.all(object, object.startsWith('registry.example/'))`,
     `json.unmarshal('{"a": 1}').a == 1`,
@@ -119,6 +138,163 @@ describe('validations that an image could pass by being named in another list', 
   })
 })
 
+describe('validations that are an error for a Pod without a field, which that of a review has', () => {
+  const init = 'whether object.spec.initContainers is there'
+  const annotations = 'whether object.metadata.annotations is there'
+  test.each([
+    [`object.spec.initContainers.all(c, c.image != 'a')`, init],
+    [`object.spec['initContainers'].all(c, c.image != 'a')`, init],
+    [
+      `has(object.spec.containers) ? object.spec.initContainers.all(c, c.image != 'a') : true`,
+      init,
+    ],
+    [
+      `!has(object.spec.ephemeralContainers) || object.spec.initContainers.all(c, c.image != 'a')`,
+      init,
+    ],
+    [`!has(object.spec.initContainers) && object.spec.initContainers.all(c, c.image != 'a')`, init],
+    [`cel.bind(all, object.spec.initContainers, all.all(c, c.image != 'a'))`, init],
+    [`!('a.image-policy.k8s.io/b' in object.metadata.annotations)`, annotations],
+    [
+      `(request.namespace == 'a' ? object.metadata.annotations : object.metadata.annotations).exists(k, true)`,
+      'object.metadata.annotations as a whole',
+    ],
+    [
+      `!has(object.metadata.annotations) || 'a.image-policy.k8s.io/b' in object.metadata.annotations`,
+      annotations,
+    ],
+  ])('%s', async (expression, what) => {
+    const needs = await needsOfValidation(expression)
+    expect(needs).toContain(`spec.validations[0].expression: ${what}`)
+  })
+
+  test('through variables, unless they are used where it is there', async () => {
+    const variables = [{ name: 'all', expression: 'object.spec.initContainers' }]
+    const expression = `variables.all.all(c, c.image != 'a')`
+    const guarded = `!has(object.spec.initContainers) || ${expression}`
+    expect(await needsOf({ variables, validations: [{ expression: guarded }] })).toEqual([])
+    expect(await needsOf({ variables, validations: [{ expression }] })).toEqual([
+      `spec.validations[0].expression: ${init}`,
+    ])
+  })
+
+  test('in extractors, conditions and exceptions', async () => {
+    const expression = 'object.spec.initContainers.map(c, c.image)'
+    const images = [{ name: 'own', expression }]
+    expect(await needsOf({ images })).toEqual([`spec.images[0].expression: ${init}`])
+    const matchConditions = [{ name: 'a', expression: `${expression}.size() > 0` }]
+    expect(await needsOf({ ...CREATED, matchConditions })).toEqual([
+      `spec.matchConditions[0].expression: ${init}`,
+    ])
+  })
+})
+
+describe('validations by which a stand-in could be let in', () => {
+  const missing = (what: string) => [`spec.validations[0].expression: ${what}`]
+  test.each([
+    [
+      'what stands for a list that is not there',
+      `object.spec.?initContainers.orValue([{'image': 'a'}]).all(c, c.image != 'a')`,
+      'object.spec.containers[…] as a whole',
+    ],
+    [
+      'what stands for annotations',
+      `object.metadata.?annotations.orValue({'a.image-policy.k8s.io/b': 'x'})[?'a.image-policy.k8s.io/b'].orValue('y') == 'y'`,
+      'object.metadata.annotations as a whole',
+    ],
+    [
+      'a list of what is there',
+      `size([?object.metadata.?annotations]) == 1`,
+      'whether object.metadata.annotations is there',
+    ],
+    ['numbers that overflow', 'size(images.containers) - 9223372036854775807 - 3 < 0', LISTS],
+    [
+      'a name that two things have',
+      `size([dyn(object.metadata), dyn(images)][1].namespace) < 3`,
+      'object.metadata as a whole',
+    ],
+  ])('%s', async (_, expression, what) => {
+    expect(await needsOfValidation(expression)).toEqual(expect.arrayContaining(missing(what)))
+  })
+
+  test('the length of a list whose elements may be there', async () => {
+    const matchConditions = [{ name: 'a', expression: 'size([?object.spec.?initContainers]) < 1' }]
+    expect(await needsOf({ ...CREATED, matchConditions })).toContain(
+      `spec.matchConditions[0].expression: ${LISTS}`,
+    )
+  })
+})
+
+describe('the images that a Pod has already, when it is updated', () => {
+  const others = 'the images that a Pod has already'
+  const at = (path: string) => `spec.${path}.expression: ${others}`
+  const about = (operations: string[], ...resources: string[]) => ({
+    matchConstraints: { resourceRules: [{ ...POD_RULE, operations, resources }] },
+  })
+  const condition = (list: string) => ({
+    matchConditions: [
+      { name: 'a', expression: `object.spec.?${list}.orValue([]).exists(c, c.image == 'a')` },
+    ],
+  })
+
+  test.each<[string, object, string[]]>([
+    [
+      'containers, for ephemeral ones',
+      { ...about(['*'], 'pods', 'pods/ephemeralcontainers'), ...condition('containers') },
+      [at('matchConditions[0]')],
+    ],
+    [
+      'ephemeral containers, for the others',
+      { ...about(['CREATE', 'UPDATE'], 'pods'), ...condition('ephemeralContainers') },
+      [at('matchConditions[0]')],
+    ],
+    [
+      'those that may have changed',
+      { ...about(['CREATE', 'UPDATE'], 'pods'), ...condition('initContainers') },
+      [],
+    ],
+    [
+      'none, for Pods that are created',
+      { ...about(['CREATE'], 'pods', 'pods/*'), ...condition('ephemeralContainers') },
+      [],
+    ],
+    [
+      'the list of an extractor',
+      {
+        images: [{ name: 'own', expression: 'object.spec.containers.map(c, c.image)' }],
+        validations: [
+          { expression: `!('a' in images.own) || !('b' in images.ephemeralContainers)` },
+        ],
+      },
+      [at('validations[0]')],
+    ],
+  ])('in conditions: %s', async (_, spec, needs) => {
+    expect(await needsOf(spec)).toEqual(needs)
+  })
+
+  test.each([
+    `!images.containers.exists(i, i == 'a') || images.ephemeralContainers.all(i, i == 'b')`,
+    `images.containers.exists(i, i == 'a') ? images.ephemeralContainers.all(i, i == 'b') : true`,
+    `!(images.containers.exists(i, i == 'a') && images.ephemeralContainers.exists(i, i == 'b'))`,
+    `images.containers.all(i, !(i in images.ephemeralContainers))`,
+    `images.containers.all(i, images.all(name, images[name].all(j, i != j)))`,
+    `size(images.containers) + size(images.ephemeralContainers) < 5`,
+    `size(images.containers + images.ephemeralContainers) < 5`,
+    `cel.bind(run, images.containers, images.ephemeralContainers.all(i, !(i in run)))`,
+  ])('in validations that do not look at them alone: %s', async (expression) => {
+    expect(await needsOfValidation(expression)).toEqual([at('validations[0]')])
+    expect(await needsOf({ ...CREATED, validations: [{ expression }] })).toEqual([])
+  })
+
+  test('through a variable', async () => {
+    const variables = [{ name: 'prod', expression: `images.containers.exists(i, i == 'a')` }]
+    const expression = `!variables.prod || images.ephemeralContainers.all(i, i == 'b')`
+    expect(await needsOf({ variables, validations: [{ expression }] })).toEqual([
+      at('validations[0]'),
+    ])
+  })
+})
+
 describe('every expression of a policy', () => {
   const field = 'object.metadata.labels'
   const reading = `has(${field})`
@@ -126,12 +302,16 @@ describe('every expression of a policy', () => {
   test.each<[string, object, string[]]>([
     [
       'conditions that more images could make false',
-      { matchConditions: [{ name: 'a', expression: '!has(object.spec.initContainers)' }] },
+      {
+        ...CREATED,
+        matchConditions: [{ name: 'a', expression: '!has(object.spec.initContainers)' }],
+      },
       [`spec.matchConditions[0].expression: ${LISTS}`],
     ],
     [
       'conditions that more images can only make true',
       {
+        ...CREATED,
         matchConditions: [
           { name: 'a', expression: `object.spec.containers.exists(c, c.image != 'a')` },
         ],
@@ -239,10 +419,10 @@ describe('every expression of a policy', () => {
       },
     })
     const { policies, faults } = await load([
-      policyDocument(),
+      policyDocument(CREATED),
       exception('labels', reading),
       exception('lists', 'object.spec.containers.exists(c, c.image == "a")'),
-      exception('ticket', '"a.image-policy.k8s.io/b" in object.metadata.annotations'),
+      exception('ticket', 'object.metadata.?annotations[?"a.image-policy.k8s.io/b"].hasValue()'),
     ])
     expect(faults).toEqual([])
     const needs = (counting?: string[]) =>
@@ -255,6 +435,28 @@ describe('every expression of a policy', () => {
     expect(needs(['shop/ticket'])).toEqual([])
     expect(needs(['shop/lists'])).toEqual([{ path: at('lists'), what: LISTS }])
   })
+})
+
+test('what exceptions tell expressions depends on what their conditions do', async () => {
+  const exception = {
+    apiVersion: 'policies.kyverno.io/v1',
+    kind: 'PolicyException',
+    metadata: { name: 'few', namespace: 'shop' },
+    spec: {
+      policyRefs: [{ name: 'must-sign', kind: 'ImageValidatingPolicy' }],
+      matchConditions: [{ name: 'a', expression: 'object.spec.containers.size() < 3' }],
+      allowedValues: ['x'],
+    },
+  }
+  const expression = `!('x' in exceptions.allowedValues)`
+  const { policies, faults } = await load([
+    policyDocument({ ...CREATED, validations: [{ expression }] }),
+    exception,
+  ])
+  expect(faults).toEqual([])
+  const path = 'spec.validations[0].expression'
+  expect(reviewNeeds(policies[0]!).needs).toEqual([{ path, what: LISTS }])
+  expect(reviewNeeds(policies[0]!, new Set()).needs).toEqual([])
 })
 
 describe('what a policy is about', () => {
