@@ -185,4 +185,34 @@ describe('an ImageReview is never more lenient than the Pod it stands for', () =
     )
     expect(taken).toBeGreaterThan(20)
   }, 60_000)
+
+  test('by what is added to Pods that it has let in', async () => {
+    let taken = 0
+    const added = fc.constantFrom<(typeof LISTS)[number][]>(
+      ['containers', 'initContainers'],
+      ['ephemeralContainers'],
+    )
+    const pod = fc.tuple(added, placed, fc.array(fc.constantFrom(...IMAGES), { maxLength: 2 }))
+    await fc.assert(
+      fc.asyncProperty(
+        bool,
+        fc.array(pod, { minLength: 6, maxLength: 6 }),
+        async (expression, pods) => {
+          const updated = { matchConstraints: { resourceRules: [POD_RULE] } }
+          const policy = await prepared({ ...updated, validations: [{ expression }] })
+          if (policy === undefined) return
+          taken++
+          for (const [lists, images, more] of pods) {
+            const before = images.filter(([, list]) => !lists.includes(list))
+            const after = more.map((image, index) => [image, lists[index % lists.length]!] as const)
+            if (verdict(policy, requestsOf(before).real) !== 'pass') continue
+            if (verdict(policy, requestsOf(after).review) !== 'pass') continue
+            expect(verdict(policy, requestsOf([...before, ...after]).real)).toBe('pass')
+          }
+        },
+      ),
+      { numRuns: 250 },
+    )
+    expect(taken).toBeGreaterThan(20)
+  }, 60_000)
 })
