@@ -1,6 +1,9 @@
 import type { ClusterConfig } from '#functions/config.ts'
 import type { Endpoints } from '#functions/endpoints.ts'
+import { reviewedCluster } from '#functions/image-review-policies.ts'
 import type { Fault } from '#shared/errors.ts'
+import { reviewNeeds } from '#shared/policy/image-review-needs.ts'
+import { type CompiledPolicy, policyKey } from '#shared/policy/types.ts'
 import type { CallerCredential } from '#shared/webhook/caller.ts'
 import {
   IMAGE_POLICY_PLUGIN,
@@ -24,6 +27,8 @@ export interface ImagePolicyPlan {
 /** What there is to know about one cluster. */
 export interface ImagePolicyInput {
   cluster: ClusterConfig
+  /** Those of the cluster. */
+  policies: readonly CompiledPolicy[]
   endpoints: Endpoints
   token: string
   credentials: readonly CallerCredential[]
@@ -63,7 +68,7 @@ export function imagePolicyRefusals(
 
 /** The plugin's configuration and kubeconfig for a cluster, and what an API server would not take of them. */
 export function planImagePolicy(input: ImagePolicyInput): ImagePolicyPlan & { faults: Fault[] } {
-  const { cluster, endpoints, token, ...rest } = input
+  const { cluster, policies, endpoints, token, ...rest } = input
   const { allowTTLSeconds, denyTTLSeconds } = cluster.imageReview ?? {}
   const options = {
     ...rest,
@@ -79,7 +84,7 @@ export function planImagePolicy(input: ImagePolicyInput): ImagePolicyPlan & { fa
   return {
     policy,
     kubeconfig: imagePolicyKubeconfig(options),
-    notes: notesOn(policy, cluster),
+    notes: [...notesOn(policy, cluster), ...pinningNotes(cluster, policies)],
     faults,
   }
 }
@@ -94,6 +99,24 @@ function notesOn({ allowTTL, denyTTL }: ImagePolicy, { mode }: ClusterConfig): s
       ? ['mode audit: every answer is yes, and goes on counting for as long as it is kept']
       : []),
   ]
+}
+
+/** A review is a question only: what mutate does about tags elsewhere, nobody does here. */
+function pinningNotes(cluster: ClusterConfig, policies: readonly CompiledPolicy[]): string[] {
+  if (cluster.mode === 'audit') return []
+  const listed = reviewedCluster(cluster).policies
+  const strict = policies
+    .filter(({ verifyDigest, validationActions }) => {
+      return verifyDigest && validationActions.includes('Deny')
+    })
+    .filter((policy) => reviewNeeds(policy).isAsked)
+    .map(policyKey)
+    .filter((key) => listed?.includes(key) ?? true)
+  return strict.length === 0
+    ? []
+    : [
+        `images without a digest are refused by ${strict.join(', ')}, and ImagePolicyWebhook pins none: write digests, have mutating webhooks pin them, or set validationConfigurations.verifyDigest: false there`,
+      ]
 }
 
 function keptText(answer: string, seconds: number): string {

@@ -183,7 +183,7 @@ async function partsOf(given: Given, token: string): Promise<Parts> {
     options.companion && webhooks && (await companionPolicies(webhooks.mutating, how))
   const folder = options.serverFolder
   const imagePolicy = wantsImagePolicy(options)
-    ? planImagePolicy({ cluster, endpoints, token, credentials, folder, ...ca })
+    ? planImagePolicy({ cluster, policies, endpoints, token, credentials, folder, ...ca })
     : undefined
   return { target, webhooks, companion, imagePolicy }
 }

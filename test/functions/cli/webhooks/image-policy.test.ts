@@ -188,6 +188,27 @@ describe('countersign webhooks --flavour image-policy', () => {
     expect((await webhooks('asking', args)).err).toContain(said)
   })
 
+  test.each([
+    { name: 'as policies are unless they say otherwise', spec: {}, isSaid: true },
+    {
+      name: 'not of one that takes tags',
+      spec: { validationConfigurations: { verifyDigest: false } },
+      isSaid: false,
+    },
+    {
+      name: 'not of one that denies nothing',
+      spec: { validationActions: ['Audit'] },
+      isSaid: false,
+    },
+  ])('says who refuses images without a digest, which nothing pins: $name', async (row) => {
+    const document = policyDocument({ name: 'signed', spec: row.spec })
+    await writeFile(path.join(folder, 'policies/signed.json'), JSON.stringify(document))
+    const { err } = await webhooks('asking', ['--flavour', 'image-policy'])
+    const said =
+      'images without a digest are refused by signed, and ImagePolicyWebhook pins none: write digests, have mutating webhooks pin them, or set validationConfigurations.verifyDigest: false there\n'
+    expect(err.includes(said)).toBe(row.isSaid)
+  })
+
   test('writes a placeholder for whoever has no token', async () => {
     const args = ['--flavour', 'image-policy', '--token-placeholder', '--out', out]
     expect((await webhooks('asking', args, {})).code).toBe(0)
