@@ -1,4 +1,5 @@
 import type { CompiledPolicy, PolicyAttestor } from '#shared/policy/types.ts'
+import { isConstraints } from './constraints-shape.ts'
 
 type Check = (value: unknown) => boolean
 
@@ -33,9 +34,6 @@ const isAttestors: Check = (value) =>
     const { kind } = isObject(each) ? each : {}
     return typeof kind === 'string' && Object.hasOwn(ATTESTOR_KINDS, kind)
   })
-
-const isConstraints: Check = (value) =>
-  isObject(value) && isList(value.resourceRules) && isList(value.excludeResourceRules)
 
 /** What every compiled policy has. */
 const MEMBERS: Readonly<Record<Required, Check>> = {

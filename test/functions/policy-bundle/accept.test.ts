@@ -6,7 +6,8 @@ import { acceptPayload } from '#functions/policy-bundle/accept.ts'
 import type { Bytes } from '#shared/bytes.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
-import { keyAttestor } from '#test/shared/policy/documents.ts'
+import type { MatchConstraints } from '#shared/policy/types.ts'
+import { keyAttestor, POD_RULE } from '#test/shared/policy/documents.ts'
 import { hashOf } from '../../contract/review.ts'
 import { configWith, deploymentOf, forbids, ISSUED, NOW, newKey, TOKEN } from './setup.ts'
 
@@ -110,6 +111,36 @@ describe('a bundle is refused when a policy needs', () => {
     const bytes = payloadOf(deployment, { sequence: 1, issuedAt: ISSUED })
     expect(await refusal(acceptPayload(bytes, ours as Config, undefined, NOW))).toMatch(message)
     expect(await acceptPayload(bytes, theirs as Config, undefined, NOW)).toBeTruthy()
+  })
+})
+
+describe('a bundle is refused whose policies say otherwise than by this version', () => {
+  test.each<[string, object]>([
+    [
+      'a rule without resources',
+      { resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'] }] },
+    ],
+    ['an operation that is no text', { resourceRules: [{ ...POD_RULE, operations: [1] }] }],
+    ['a scope that nobody knows', { resourceRules: [{ ...POD_RULE, scope: 'Tenant' }] }],
+    ['a rule with one more member', { excludeResourceRules: [{ ...POD_RULE, users: ['me'] }] }],
+    [
+      'a selector by an unknown operator',
+      { objectSelector: { matchExpressions: [{ key: 'a', operator: 'Gt', values: ['1'] }] } },
+    ],
+    ['labels that are no text', { namespaceSelector: { matchLabels: { a: 1 } } }],
+    ['one more way to select', { fieldSelector: {} }],
+    ['no list of rules', { resourceRules: {} }],
+  ])('what they are about: %s', async (_, constraints) => {
+    const deployment = await deploymentOf([forbids('latest')], plain)
+    const policies = deployment.policies.map((policy) => ({
+      ...policy,
+      // Not what a compiler makes.
+      matchConstraints: { ...policy.matchConstraints, ...constraints } as MatchConstraints,
+    }))
+    const bytes = payloadOf({ ...deployment, policies }, { sequence: 1, issuedAt: ISSUED })
+    expect(await refusal(acceptPayload(bytes, plain, undefined, NOW))).toBe(
+      'policy bundle refused: policies[0]: its matchConstraints is none that this version knows',
+    )
   })
 })
 
