@@ -1,6 +1,8 @@
 // What is wrong with the parameters, everything at once, before anything is packaged: a slip in one would leave a permission or a door out
 // without a word, or fail halfway through a deployment. And what follows from them.
 
+const { variableFaults } = require('./variables.cjs')
+
 const ANSWERS = {
   frontDoor: ['http-api', 'function-url'],
   imageReview: ['none', 'function'],
@@ -60,7 +62,8 @@ function faultsOf(given, { endpoint, clusters, policyBundle }) {
   }
   const wanted = clusters.some(({ imageReview }) => imageReview) ? 'function' : 'none'
   if (ANSWERS.imageReview.includes(given.imageReview) && given.imageReview !== wanted) {
-    faults.push(`imageReview: expected ${wanted}, by what clusters of the config ask for`)
+    const who = wanted === 'none' ? 'no cluster' : 'a cluster'
+    faults.push(`imageReview: expected ${wanted}, since ${who} of the config has imageReview`)
   }
   faults.push(...bundleFaults(given, policyBundle))
   if (given.frontDoor === 'http-api') faults.push(...domainFaults(given, endpoint))
@@ -114,6 +117,8 @@ module.exports = async ({ resolveVariable }) => {
   const [endpoint, clusters] = [await part('endpoint'), (await part('clusters')) ?? []]
   const policyBundle = (await part('policyBundle')) ?? null
   const faults = faultsOf(given, { endpoint, clusters, policyBundle })
+  const environment = (await resolveVariable('self:provider.environment, null')) ?? {}
+  faults.push(...variableFaults(await resolveVariable(`file(${config})`), environment))
   if (faults.length === 0) {
     const policyMaxAge = policyBundle?.maxAgeSeconds ?? DEFAULT_MAX_AGE
     return { busyMinute: busyMinute(given), policyMaxAge }

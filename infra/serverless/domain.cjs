@@ -4,7 +4,10 @@ module.exports = async ({ resolveVariable }) => {
   const config = await resolveVariable('param:config')
   const endpoint = await resolveVariable(`file(${config}):endpoint`)
   if (typeof endpoint === 'string') return { endpoint }
-  throw new Error(
+  const error = new Error(
     `${config}: endpoint has a URL for each function, and --param=frontDoor=http-api has one domain for all of them: give endpoint one URL, or deploy with --param=frontDoor=function-url`,
   )
+  // osls prints it, and where this file stands helps nobody.
+  error.stack = `${error.name}: ${error.message}`
+  throw error
 }

@@ -170,8 +170,16 @@ describe.skipIf(withoutTools)(suite('serverless.yml with imageReview: function')
   })
 
   test.each([
-    ['none', 'function', 'imageReview: expected function, by what clusters of the config ask for'],
-    ['function', 'none', 'imageReview: expected none, by what clusters of the config ask for'],
+    [
+      'none',
+      'function',
+      'imageReview: expected function, since a cluster of the config has imageReview',
+    ],
+    [
+      'function',
+      'none',
+      'imageReview: expected none, since no cluster of the config has imageReview',
+    ],
     ['yes', '', 'imageReview: expected none or function'],
   ])(
     'imageReview: %s is told where it does not fit the config',

@@ -26,6 +26,19 @@ const WAYS = {
 } as const
 type Way = keyof typeof WAYS
 
+/** A config that names variables. One is there in every function on Lambda. */
+const NAMING = {
+  endpoint: 'https://admission.example.com',
+  kms: { region: 'eu-west-1' },
+  outcomes: { key: { secrets: [{ id: '1', env: 'SEAL' }] } },
+  registries: {
+    credentials: [
+      { host: 'ghcr.io', usernameEnv: 'AWS_LAMBDA_FUNCTION_NAME', passwordEnv: 'GHCR_TOKEN' },
+      { host: 'registry.example.com', usernameEnv: 'GHCR_TOKEN', passwordEnv: 'SEAL' },
+    ],
+  },
+}
+
 const LOG = ['logs:CreateLogStream', 'logs:PutLogEvents']
 const SEALING_KEY = '{{resolve:ssm:/countersign/prod/sealing-key-arn}}'
 const SEAL = {
@@ -94,6 +107,14 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
       parameters: { config: 'below.yaml' },
       faults: ['endpoint of the config: expected https://host, which the API has a domain for'],
     },
+    {
+      name: 'variables that the config names and no function would have',
+      parameters: { config: 'variables.yaml' },
+      faults: [
+        'SEAL: the config names it at outcomes.key.secrets[0].env, so it has to be in infra/serverless/environment.yml',
+        'GHCR_TOKEN: the config names it at registries.credentials[0].passwordEnv, so it has to be in infra/serverless/environment.yml',
+      ],
+    },
   ])(
     'tells all faults at once: $name',
     async ({ parameters, faults }) => {
@@ -102,6 +123,7 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
       )
       const below = { endpoint: 'https://admission.example.com/base', kms: { region: 'eu-west-1' } }
       await writeFile(file('plain', 'below.yaml'), stringify(below))
+      await writeFile(file('plain', 'variables.yaml'), stringify(NAMING))
       const to = ['--package', path.join(folder, 'refused')]
       const { code, text } = await run(tool('osls'), ['package', ...to, ...given])
       expect(code, text).toBe(1)
@@ -291,6 +313,7 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
         `--param=frontDoor=${frontDoor}`,
       ])
       expect(ended).toMatchObject({ code, text: expect.stringMatching(says) })
+      expect(ended.text).not.toContain('    at ')
     },
     60_000,
   )
