@@ -385,6 +385,10 @@ export const MAX_POLICY_BUNDLE_VALUES = 1_000_000
 export const POLICY_BUNDLE_TIMEOUT_MS = 5000
 /** How long reviews of a function that has just started wait for its first policy bundle, milliseconds, and a third of their own time at most. */
 export const POLICY_BUNDLE_WAIT_MS = 2000
+/** Looks for the first policy bundle that are under way at the same time: anybody can send requests, and each look may hold a whole bundle. */
+export const MAX_POLICY_BUNDLE_LOOKS = 4
+/** How often a request whose policies somebody else looks for asks whether they are there, milliseconds. */
+export const POLICY_BUNDLE_POLL_MS = 25
 /** Least time between two looks for a policy bundle, milliseconds: each isolate looks for itself. */
 export const MIN_POLICY_BUNDLE_REFRESH_MS = 10_000
 /** The place of policy bundles is left alone this long after it failed, milliseconds, or for the time between two looks where that is less. */

@@ -5,7 +5,7 @@ import { ALL_FLOWS } from '#functions/flows.ts'
 import { nodeHash } from '#functions/hash-node.ts'
 import { type ObjectStore, startObjects } from '#functions/local/objects.ts'
 import type { Platform } from '#functions/ports.ts'
-import { MAX_POLICY_BUNDLE_BYTES } from '#shared/limits.ts'
+import { MAX_POLICY_BUNDLE_BYTES, MAX_POLICY_BUNDLE_LOOKS } from '#shared/limits.ts'
 import type { FetchPort } from '#shared/ports.ts'
 import { hashOf, pod, review } from '../../contract/review.ts'
 import {
@@ -191,6 +191,38 @@ describe('a function that has just started', () => {
     const answers = await Promise.all(['stored', 'stored', 'stored'].map(said))
     expect(answers).toEqual([denied('stored'), denied('stored'), denied('stored')])
     expect(store.requests).toHaveLength(3)
+  })
+})
+
+describe('requests that come at once to a function that has just started', () => {
+  const many = Array.from({ length: 12 }, () => 'stored')
+
+  test('look a few times, however many they are, and all are answered by what was found', async () => {
+    const { put, said, told } = await isolate()
+    await put('stored')
+    expect(await Promise.all(many.map(said))).toEqual(many.map(() => denied('stored')))
+    expect(store.requests).toHaveLength(MAX_POLICY_BUNDLE_LOOKS)
+    expect(told().filter(([outcome]) => outcome === 'swapped')).toHaveLength(1)
+  })
+
+  test('from nobody whom the config knows look a few times, too', async () => {
+    const { app, transport } = await isolate()
+    store.faults.add({ kind: 'stall' })
+    const stranger = () =>
+      app.fetch(new Request('https://x/v1/a/b/validate?timeout=1s', { method: 'POST' }), transport)
+    const answers = await Promise.all(many.map(stranger))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]))
+    expect(store.requests).toHaveLength(MAX_POLICY_BUNDLE_LOOKS)
+  })
+
+  test('look again when those before them have ended without a word', async () => {
+    const { said, clock, put, ask } = await isolate()
+    store.faults.add({ kind: 'stall' })
+    await Promise.all(many.map(() => ask('built', 'validate?timeout=1s')))
+    store.faults.clear()
+    await put('stored')
+    clock.now += 5000
+    expect(await said('stored')).toEqual(denied('stored'))
   })
 })
 
