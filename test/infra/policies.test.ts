@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { POLICY_FILE, POLICY_TEXT } from '#functions/cli/demo/policy.ts'
 import type { AdmissionRequest, JsonObject } from '#shared/admission/types.ts'
 import { evaluate, matchConditions } from '#shared/policy/evaluate.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
@@ -111,4 +112,9 @@ describe('the policies that ship', () => {
     })
     expect(update(podOf('b:1'))).toEqual({ status: 'matched' })
   })
+})
+
+test('the demo plays the policy that ships, whatever has become of the file', async () => {
+  const shipped = new URL(`../../${POLICY_FILE}`, import.meta.url)
+  expect(POLICY_TEXT).toBe(await readFile(shipped, 'utf8'))
 })

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseConfig } from '#functions/config.ts'
 import { createDeployment } from '#functions/create-deployment.ts'
@@ -7,16 +6,13 @@ import { toFault } from '#functions/files.ts'
 import { ISSUER, type LocalSigstore, SUBJECT } from '#functions/local/sigstore/authority.ts'
 import { AdmissionError } from '#shared/errors.ts'
 import { loadPolicies } from '#shared/policy/load.ts'
-import { packageRoot } from '../package.ts'
 import { hashOf } from '../token.ts'
 import { builtImages } from './built-images.ts'
 import { EXCUSED_POLICY, exceptionTexts } from './excuses.ts'
+import { POLICY_FILE, POLICY_TEXT } from './policy.ts'
 import { REVIEWED_POLICY, reviewed } from './reviewed.ts'
 
-/** The policy of the demo, as it ships: a file of the package. */
-export const POLICY_FILE = 'infra/policies/signed-images.yaml'
-
-/** Policies of the demo: the file's own, the same with other validationActions or a workflow instead of a key, one of how images are built, one with exceptions, and one for image reviews. */
+/** Policies of the demo: the one that ships, the same with other validationActions or a workflow instead of a key, one of how images are built, one with exceptions, and one for image reviews. */
 export type PolicyName =
   | 'signed-images'
   | 'signed-images-audit'
@@ -41,9 +37,8 @@ export interface Surroundings {
  */
 export async function demoDeployment(surroundings: Surroundings): Promise<Deployment> {
   const { kms, sigstore } = surroundings
-  const shipped = await readFile(path.join(packageRoot(), POLICY_FILE), 'utf8')
   const host = new URL(kms.url).host
-  const text = shipped.replaceAll('awskms:///', `awskms://${host}/`)
+  const text = POLICY_TEXT.replaceAll('awskms:///', `awskms://${host}/`)
   const files = [
     { name: POLICY_FILE, text },
     { name: 'audit.yaml', text: variant(text, 'signed-images-audit', 'Audit') },

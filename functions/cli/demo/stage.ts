@@ -11,13 +11,13 @@ import { newToken } from '../token.ts'
 import {
   type ClusterName,
   demoDeployment,
-  POLICY_FILE,
   type PolicyName,
   RELEASE_KEY,
   SEAL_KEY,
 } from './deployment.ts'
 import { type RunningFunctions, startFunctions } from './functions.ts'
 import { createImages, type DemoImage, type Signature } from './images.ts'
+import { POLICY_FILE } from './policy.ts'
 
 /** How a submission reaches the functions. */
 export interface Route {
