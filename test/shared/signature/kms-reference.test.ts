@@ -322,7 +322,7 @@ describe('resolveKmsKey', () => {
       name: 'no region anywhere',
       text: 'awskms:///alias/a',
       settings: {},
-      reason: 'no region: use a key ARN, or set the KMS region in the config',
+      reason: 'no region: use a key ARN, set kms.region in the config, or give `verify` --region',
     },
     {
       name: 'an endpoint when none is listed',
