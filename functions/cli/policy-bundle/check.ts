@@ -1,4 +1,5 @@
-import { readFile, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import type { Config } from '#functions/config.ts'
 import { policiesOf } from '#functions/deployment.ts'
 import { fileReason } from '#functions/file-reason.ts'
@@ -8,7 +9,7 @@ import { openBundle } from '#functions/policy-bundle/envelope.ts'
 import { bundleKey } from '#functions/policy-bundle/key.ts'
 import { type PolicyPayload, readPayload } from '#functions/policy-bundle/payload.ts'
 import type { Platform } from '#functions/ports.ts'
-import { sha256, toHex } from '#shared/bytes.ts'
+import { concat, sha256, toHex } from '#shared/bytes.ts'
 import { AdmissionError, toAdmissionError } from '#shared/errors.ts'
 import { MAX_POLICY_BUNDLE_BYTES } from '#shared/limits.ts'
 import { policyKeys } from '#shared/policy/types.ts'
@@ -48,14 +49,27 @@ const CHECK_MS = 30_000
 export async function readBundleFile(file: string): Promise<Uint8Array> {
   try {
     const { size } = await stat(file)
-    if (size <= MAX_POLICY_BUNDLE_BYTES) return new Uint8Array(await readFile(file))
-    const most = `functions read at most ${MAX_POLICY_BUNDLE_BYTES}`
-    throw new AdmissionError('POLICY_BUNDLE_REFUSED', `${file} has ${size} bytes; ${most}`)
+    if (size > MAX_POLICY_BUNDLE_BYTES) throw tooLarge(file, `${size} bytes`)
+    const content = await readAtMost(file, MAX_POLICY_BUNDLE_BYTES + 1)
+    if (content.length <= MAX_POLICY_BUNDLE_BYTES) return content
+    throw tooLarge(file, 'more bytes than it says')
   } catch (thrown) {
     if (thrown instanceof AdmissionError) throw thrown
     const message = `cannot read ${file}: ${fileReason(thrown)}`
     throw new AdmissionError('CONFIG_INVALID', message, { cause: thrown })
   }
+}
+
+function tooLarge(file: string, size: string): AdmissionError {
+  const message = `${file} has ${size}; functions read at most ${MAX_POLICY_BUNDLE_BYTES}`
+  return new AdmissionError('POLICY_BUNDLE_REFUSED', message)
+}
+
+/** Devices and pipes have no size, and may have no end. */
+async function readAtMost(file: string, bytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of createReadStream(file, { end: bytes - 1 })) chunks.push(chunk)
+  return concat(...chunks)
 }
 
 /** Verifies a bundle as the functions of this config do. Throws when nobody can tell: a key service that does not answer. */

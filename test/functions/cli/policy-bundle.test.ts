@@ -206,6 +206,18 @@ describe('bundle --check', () => {
     expect((await check()).out).toContain('sequence     3')
   })
 
+  test('of what has no end says no as well', async () => {
+    const { code, out } = await bundle('--check', '/dev/zero')
+    expect(code).toBe(1)
+    expect(out).toContain('/dev/zero has more bytes than it says; functions read at most 4194304')
+  })
+
+  test('of a folder is bad input', async () => {
+    const { code, err } = await bundle('--check', folder)
+    expect(code).toBe(2)
+    expect(err).toMatch(/cannot read .*: is a folder/)
+  })
+
   test('of a file that is not there is bad input', async () => {
     const { code, err } = await check()
     expect(code).toBe(2)
