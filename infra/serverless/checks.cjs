@@ -1,6 +1,7 @@
 // What is wrong with the parameters, everything at once, before anything is packaged: a slip in one would leave a permission or a door out
 // without a word, or fail halfway through a deployment. And what follows from them.
 
+const { bundleFaults } = require('./bundles.cjs')
 const { variableFaults } = require('./variables.cjs')
 
 const ANSWERS = {
@@ -60,18 +61,13 @@ function faultsOf(given, { endpoint, clusters, policyBundle }) {
   if (given.registries === 'amazon' && given.ecrRepositoryArns === '') {
     faults.push('ecrRepositoryArns: expected the repositories that registries: amazon reads')
   }
-  const wanted = clusters.some(({ imageReview }) => imageReview) ? 'function' : 'none'
-  if (ANSWERS.imageReview.includes(given.imageReview) && given.imageReview !== wanted) {
-    const who = wanted === 'none' ? 'no cluster' : 'a cluster'
-    faults.push(`imageReview: expected ${wanted}, since ${who} of the config has imageReview`)
-  }
-  faults.push(...bundleFaults(given, policyBundle))
+  faults.push(...bundleFaults(given, clusters), ...policyFaults(given, policyBundle))
   if (given.frontDoor === 'http-api') faults.push(...domainFaults(given, endpoint))
   return faults
 }
 
 /** Functions look for bundles where the config says, whatever their roles let them read. */
-function bundleFaults(given, policyBundle) {
+function policyFaults(given, policyBundle) {
   if (policyBundle?.r2 !== undefined) {
     return ['policyBundle of the config: r2 is for Workers, and no function here can read it']
   }
@@ -108,7 +104,7 @@ function busyMinute({ throttleRate }) {
 
 module.exports = async ({ resolveVariable }) => {
   const names = new Set(
-    [ANSWERS, LEAST, ARNS].flatMap((each) => Object.keys(each)).concat('mtlsDomain'),
+    [ANSWERS, LEAST, ARNS].flatMap((each) => Object.keys(each)).concat('mtlsDomain', 'bundles'),
   )
   const given = {}
   for (const name of names) given[name] = String(await resolveVariable(`param:${name}`))

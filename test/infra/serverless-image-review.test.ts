@@ -191,4 +191,40 @@ describe.skipIf(withoutTools)(suite('serverless.yml with imageReview: function')
     },
     60_000,
   )
+
+  describe('of bundles of some clusters alone', () => {
+    const some = () => ({ bundles: `${below}/some` })
+    beforeAll(async () => {
+      for (const name of ['mutate', 'validate']) {
+        await mkdir(path.join(folder, 'some/lambda', name), { recursive: true })
+        await writeFile(path.join(folder, 'some/lambda', name, 'index.mjs'), 'export {}')
+      }
+    })
+
+    test('nobody asks for what another cluster of the config has', async () => {
+      expect(await osls('some-none', { imageReview: 'none', ...some() })).toMatchObject({ code: 0 })
+    }, 60_000)
+
+    test.each([
+      ['a function that is in none of them', 'some', ['lambda/image-review']],
+      [
+        'a folder without any',
+        'nowhere',
+        ['lambda/mutate', 'lambda/validate', 'lambda/image-review'],
+      ],
+    ])(
+      '%s is told, with what makes it',
+      async (_, bundles, missing) => {
+        const parameters = { imageReview: 'function', bundles: `${below}/${bundles}` }
+        const { code, text } = await osls('refused', parameters)
+        expect(code, text).toBe(1)
+        for (const name of missing) {
+          const there = `bundles: ${below}/${bundles}/${name} is not there: run \`countersign build --out ${below}/${bundles}\``
+          expect(text).toContain(there)
+        }
+        expect(text.match(/is not there/g)).toHaveLength(missing.length)
+      },
+      60_000,
+    )
+  })
 })
