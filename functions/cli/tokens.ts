@@ -37,6 +37,7 @@ export function tokensCommand(cli: Cli): Command {
       .requiredOption('--cluster <name>', 'the cluster, as it is named in the URL')
       .option('--config <file>', 'the config that holds the hashes', DEFAULT_CONFIG)
       .addOption(formatOption())
+      .addHelpText('after', `\nExamples:\n${EXAMPLES[name].join('\n')}\n`)
     if (name === 'revoke') command.option('--all', 'drop every token: the cluster is locked out')
     command.action(
       cli.action(`tokens ${name}`, async (options: TokenOptions) => {
@@ -227,10 +228,16 @@ function invalid(yaml: YamlFile, message: string): AdmissionError {
   return new AdmissionError('CONFIG_INVALID', `${yaml.file}: ${message}`)
 }
 
+const EXAMPLES = {
+  new: ['  $ countersign tokens new --cluster prod-eu'],
+  rotate: ['  $ countersign tokens rotate --cluster prod-eu --config infra/countersign.yaml'],
+  revoke: [
+    '  $ countersign tokens revoke --cluster prod-eu',
+    '  $ countersign tokens revoke --cluster prod-eu --all',
+  ],
+} as const
+
 const HELP = `
 Examples:
-  $ countersign tokens new --cluster prod-eu
-  $ countersign tokens rotate --cluster prod-eu --config infra/countersign.yaml
-  $ countersign tokens revoke --cluster prod-eu
-  $ countersign tokens revoke --cluster prod-eu --all
+${Object.values(EXAMPLES).flat().join('\n')}
 `
