@@ -124,7 +124,7 @@ export class Reading {
   #used(values: readonly Value[]): Value {
     for (const value of values) {
       this.#escapes(value)
-      if (value.isImages) for (const group of GROUPS.values()) this.#trace.groups.add(group)
+      if (value.isImages) this.#trace.readAll()
     }
     if (values.every((value) => wholeSense(value) === 'none')) return FIXED
     this.#trace.isJoint ||= this.#trace.isOfSeveral
@@ -186,7 +186,7 @@ export class Reading {
     }
     const { value, presence, isOptional, group } = known
     if (isOptional && how === 'get') this.#trace.absent.add(of.part.name + selector(field))
-    if (group !== undefined && !(isTest && presence === 'none')) this.#trace.groups.add(group)
+    if (group !== undefined && !(isTest && presence === 'none')) this.#trace.read(group)
     if (isTest) return depending({ sense: presence }, of.sense)
     const { from, ...anyway } = value
     return depending(how === 'optional' ? anyway : value, of.sense)
@@ -197,7 +197,7 @@ export class Reading {
     const extractor = this.#options.extractor(name)
     const group = GROUPS.get(name)
     if (extractor !== undefined) this.#trace.add(extractor)
-    else if (group !== undefined) this.#trace.groups.add(group)
+    else if (group !== undefined) this.#trace.read(group)
   }
 
   #call(node: CallNode, scope: Scope): Value {
@@ -387,7 +387,7 @@ export class Reading {
     }
     const value = this.value(operand, scope)
     if (value.part !== undefined) return this.#used([value])
-    if (value.isImages) this.#trace.groups.add('either')
+    if (value.isImages) this.#trace.read('either')
     const chosen = this.#sense(key, scope)
     const isFixed = chosen === 'none' && value.sense === 'none'
     return isFixed ? elementOf(value) : depending(elementOf(value), 'any')
@@ -416,13 +416,15 @@ export class Reading {
     }
     const [list, ranged] = this.#apart(() => this.value(range, scope))
     if (list.part !== undefined) this.#escapes(list)
-    if (list.isImages && node.iterVar2 !== undefined) ranged.groups.add('either')
+    if (list.isImages && node.iterVar2 !== undefined) ranged.read('either')
     const [value, turned] = this.#apart(() =>
       this.#loop(node, list, this.#loopScope(node, list, scope)),
     )
     this.#trace.isJoint ||= ranged.isAcross(turned)
     this.#trace.add(ranged)
     this.#trace.add(turned)
+    // Of all turns together, unless each of them is asked on its own.
+    if (value.element !== undefined && this.#trace.groups.has('either')) this.#trace.readAll()
     return value
   }
 

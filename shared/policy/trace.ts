@@ -21,8 +21,18 @@ export class Trace {
     return this.groups.size > 1
   }
 
+  /** Twice those of either may be those of both. */
+  read(group: Group): void {
+    if (group === 'either' && this.groups.has(group)) this.readAll()
+    this.groups.add(group)
+  }
+
+  readAll(): void {
+    for (const group of GROUPS.values()) this.groups.add(group)
+  }
+
   add({ groups, absent, isJoint }: Trace): void {
-    for (const group of groups) this.groups.add(group)
+    for (const group of groups) this.read(group)
     for (const name of absent) this.absent.add(name)
     this.isJoint ||= isJoint
   }
@@ -35,6 +45,7 @@ export class Trace {
   /** Both look at images, and not at those of one group only. */
   isAcross(other: Trace): boolean {
     if (this.groups.size === 0 || other.groups.size === 0) return false
-    return new Set([...this.groups, ...other.groups]).size > 1
+    const all = new Set([...this.groups, ...other.groups])
+    return all.size > 1 || all.has('either')
   }
 }

@@ -50,6 +50,9 @@ describe('validations that an ImageReview decides', () => {
     `!(has(object.spec.initContainers) && object.spec.initContainers.exists(c, c.image == 'a'))`,
     `images.containers.all(i, i != 'a') && images.ephemeralContainers.all(i, i != 'b')`,
     `!images.containers.exists(i, i == 'a') && !(images.ephemeralContainers.exists(i, i == 'b') || images.initContainers.exists(i, i == 'c'))`,
+    `images.map(name, images[name].all(i, i != 'a')).all(e, e)`,
+    `images.all(name, images[name].all(i, i != 'a') && images[name].size() < 3)`,
+    `images.all(name, list, list.size() < 3)`,
     `(images.containers + images.ephemeralContainers).filter(i, i == 'a').size() == 0`,
     'size(images.containers) + size(images.initContainers) - 1 < 10',
     `[?images[?'containers'], images.initContainers].all(list, list.size() < 3)`,
@@ -280,6 +283,10 @@ describe('the images that a Pod has already, when it is updated', () => {
     `images.containers.all(i, images.all(name, images[name].all(j, i != j)))`,
     `size(images.containers) + size(images.ephemeralContainers) < 5`,
     `size(images.containers + images.ephemeralContainers) < 5`,
+    'images.map(name, images[name]).flatten().size() < 5',
+    'images.transformList(name, list, list).flatten().size() < 5',
+    'images.all(a, images.all(b, images[a].size() + images[b].size() < 5))',
+    'images.all(a, images.all(b, !(images[a].size() > 1 && images[b].size() > 1)))',
     `cel.bind(run, images.containers, images.ephemeralContainers.all(i, !(i in run)))`,
   ])('in validations that do not look at them alone: %s', async (expression) => {
     expect(await needsOfValidation(expression)).toEqual([at('validations[0]')])

@@ -37,6 +37,8 @@ const { list, bool } = fc.letrec<{ list: string; bool: string; item: string }>((
       fc.constant(`images.containers.filter(i, i.split(':')[1] == '1')`),
       fc.tuple(l, image).map(([x, y]) => `(${x} + [${y}])`),
       l.map((x) => `dyn([${x}])[0]`),
+      fc.constant('images.map(n, images[n]).flatten()'),
+      p.map((x) => `images.transformList(n, v, v.filter(i, ${x})).flatten()`),
     ),
     bool: fc.oneof(
       { maxDepth: 4, depthSize: 'small' },
@@ -57,6 +59,8 @@ const { list, bool } = fc.letrec<{ list: string; bool: string; item: string }>((
       fc.tuple(l, p).map(([x, y]) => `${x}.all(n, i, n < 2 || ${y})`),
       fc.tuple(l, p).map(([x, y]) => `${x}.transformList(n, i, ${y}).all(j, j)`),
       fc.constant('images.all(name, images[name].size() < 3)'),
+      fc.tuple(compared, b).map(([x, y]) => `images.all(n, images[n].size() ${x} 1 || ${y})`),
+      l.map((x) => `images.all(n, v, v.size() + ${x}.size() < 4)`),
       both(b).map(([x, y]) => `(${x} && ${y})`),
       both(b).map(([x, y]) => `(${x} || ${y})`),
       b.map((x) => `!(${x})`),
