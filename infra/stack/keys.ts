@@ -43,6 +43,7 @@ const ADMINISTRATION = [
 export class Keys extends Construct {
   readonly sealing: Key
   readonly sealingAlias: string
+  readonly signingAlias: string
   readonly signing: Key | undefined
   readonly policyAlias: string
   readonly policies: Key | undefined
@@ -62,6 +63,7 @@ export class Keys extends Construct {
       usage: KeyUsage.GENERATE_VERIFY_MAC,
       statements: [ofAccount(['kms:GenerateMac'], { 'kms:MacAlgorithm': 'HMAC_SHA_256' })],
     })
+    this.signingAlias = `alias/countersign-release-${stage}`
     this.policyAlias = `alias/countersign-policies-${stage}`
     if (hasSigningKey) this.signing = this.#signing(stage, keyReaders)
     if (hasPolicyKey) this.policies = this.#policies(stage)
@@ -69,7 +71,7 @@ export class Keys extends Construct {
 
   #signing(stage: string, keyReaders: readonly string[]): Key {
     return this.#key('Signing', {
-      alias: `alias/countersign-release-${stage}`,
+      alias: this.signingAlias,
       description: `Countersign ${stage}: signs images`,
       spec: KeySpec.ECC_NIST_P256,
       usage: KeyUsage.SIGN_VERIFY,

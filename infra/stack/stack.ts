@@ -54,6 +54,12 @@ export class CountersignStack extends Stack {
       description: 'outcomes.key.kms of the config',
       value: `awskms:///${keys.sealingAlias}`,
     })
+    if (keys.signing !== undefined) {
+      new CfnOutput(this, 'SigningKey', {
+        description: 'cosign.key.kms of policies',
+        value: `awskms:///${keys.signingAlias}`,
+      })
+    }
     if (keys.policies !== undefined) {
       new CfnOutput(this, 'PolicyKey', {
         description: 'policyBundle.key.kms of the config',

@@ -52,6 +52,22 @@ describe.skipIf(withoutTools)(suite('the stack'), () => {
     expect(ended, ended.text).toMatchObject({ code: 0 })
   }, 180_000)
 
+  test.each<[Setting, Record<string, string>]>([
+    ['plain', { SealingKey: 'awskms:///alias/countersign-seal-prod' }],
+    [
+      'everything',
+      {
+        SealingKey: 'awskms:///alias/countersign-seal-staging',
+        SigningKey: 'awskms:///alias/countersign-release-staging',
+        PolicyKey: 'awskms:///alias/countersign-policies-staging',
+      },
+    ],
+  ])('%s: says what config and policies name its keys', (name, expected) => {
+    const outputs = Object.entries((templates[name] as Json).Outputs as Record<string, Json>)
+    const keys = outputs.filter(([output]) => output.endsWith('Key'))
+    expect(Object.fromEntries(keys.map(([output, { Value }]) => [output, Value]))).toEqual(expected)
+  })
+
   test('has keys that stay, which their administrators cannot use', () => {
     const specs = (name: Setting) =>
       Object.values(templates[name].Resources)
