@@ -152,7 +152,7 @@ new rules or selectors apply what \`webhooks\` prints as well.
 Exit codes: 0 written or accepted, 1 refused, 2 bad input.
 
 Examples:
-  $ countersign bundle && aws s3 cp dist/policies.json s3://countersign-policies/prod.json
+  $ countersign bundle && aws s3 cp dist/policies.json s3://countersign-policies/bundles/prod.json
   $ countersign bundle --key policies.key --expires-in 30d --out prod.json
   $ countersign bundle --check prod.json --output json
 `
