@@ -205,7 +205,7 @@ class Needs {
 
   /** For a Pod without such a field it is an error, and for that of a review it is not. */
   #sure(path: string, { absent }: Trace): void {
-    for (const name of absent) this.add(path, `whether ${name} is there`)
+    for (const name of absent) this.add(path, `to know whether ${name} is there`)
   }
 
   #whole(path: string, value: Value): Sense {

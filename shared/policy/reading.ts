@@ -12,24 +12,11 @@ import {
   wholeSense,
 } from './carried.ts'
 import { isBool, isEmpty, isLeast, isNothing, isSmall } from './literals.ts'
-import { GROUPS, Trace } from './trace.ts'
+import { type Access, type ReadingOptions, ReadValues, selector } from './read-values.ts'
+import type { Trace } from './trace.ts'
 
 /** Names of comprehension variables in scope. */
 type Scope = ReadonlyMap<string, Value>
-
-/** What an expression of a policy reads beside the request. */
-export interface ReadingOptions {
-  /** What a variable of the policy is, or undefined when it has none of that name. */
-  variable: (name: string) => Value | undefined
-  /** All of them. */
-  variables: () => Value[]
-  /** What an extractor of the policy goes through, or undefined when it has none of that name. */
-  extractor: (name: string) => Trace | undefined
-  /** How the variable `exceptions` changes with more images. */
-  exceptions: Sense
-  /** Told of everything that is read and no ImageReview carries. */
-  missing: (what: string) => void
-}
 
 /**
  * Looks through a checked expression without evaluating it: what it reads that no ImageReview carries, and how its value depends on which
@@ -37,15 +24,16 @@ export interface ReadingOptions {
  */
 export class Reading {
   readonly #options: ReadingOptions
-  #trace = new Trace()
+  readonly #values: ReadValues
 
   constructor(options: ReadingOptions) {
     this.#options = options
+    this.#values = new ReadValues(options)
   }
 
   /** What was gone through so far. */
   get trace(): Trace {
-    return this.#trace
+    return this.#values.trace
   }
 
   value(node: Node, scope: Scope = new Map()): Value {
@@ -53,7 +41,7 @@ export class Reading {
       case 'const':
         return FIXED
       case 'ident':
-        return this.#named(scope.get(node.name) ?? this.#root(node.name.replace(/^\./, '')))
+        return this.#values.named(scope.get(node.name) ?? this.#root(node.name.replace(/^\./, '')))
       case 'select':
         return this.#selected(node.operand, node.field, scope, node.test ? 'test' : 'get')
       case 'call':
@@ -76,25 +64,10 @@ export class Reading {
   }
 
   #root(name: string): Value {
-    if (name === 'oldObject') return this.#missing(name)
+    if (name === 'oldObject') return this.#values.missing(name)
     if (name === 'exceptions') return { sense: this.#options.exceptions }
     if (name !== 'variables') return CARRIED.get(name) ?? FIXED
-    return this.#used(this.#options.variables())
-  }
-
-  #named(value: Value): Value {
-    if (value.trace !== undefined) this.#trace.add(value.trace)
-    return value
-  }
-
-  /** With what is gone through meanwhile, which is not yet part of the whole. */
-  #apart<T>(work: () => T): [T, Trace] {
-    const outer = this.#trace
-    const trace = new Trace()
-    this.#trace = trace
-    const done = work()
-    this.#trace = outer
-    return [done, trace]
+    return this.#values.used(this.#options.variables())
   }
 
   /** A list of the elements; whether one written with `?` is there says how long the list is. */
@@ -104,100 +77,31 @@ export class Reading {
       const value = this.value(element, scope)
       const isOptional = optional.includes(index)
       if (isOptional && value.part !== undefined)
-        this.#missing(`whether ${value.part.name} is there`)
-      list = this.#joined(list, { sense: isOptional ? value.sense : 'none', element: value })
+        this.#values.missing(`to know whether ${value.part.name} is there`)
+      list = this.#values.joined(list, { sense: isOptional ? value.sense : 'none', element: value })
     }
     return list
   }
 
-  #missing(what: string): Value {
-    this.#options.missing(what)
-    return FIXED
-  }
-
-  /** A value that goes on as a whole, into nobody knows what. */
-  #escapes({ part, element }: Value): void {
-    if (part !== undefined) this.#missing(`${part.name} as a whole`)
-    if (element !== undefined) this.#escapes(element)
-  }
-
-  #used(values: readonly Value[]): Value {
-    for (const value of values) {
-      this.#escapes(value)
-      if (value.isImages) this.#trace.readAll()
-    }
-    if (values.every((value) => wholeSense(value) === 'none')) return FIXED
-    this.#trace.isJoint ||= this.#trace.isOfSeveral
-    return { sense: 'any' }
-  }
-
   #opaque(nodes: readonly Node[], scope: Scope): Value {
-    return this.#used(nodes.map((node) => this.value(node, scope)))
+    return this.#values.used(nodes.map((node) => this.value(node, scope)))
   }
 
   /** The sense of a value that is no list and no part. */
   #sense(node: Node | undefined, scope: Scope): Sense {
     if (node === undefined) return 'any'
     const value = this.value(node, scope)
-    this.#escapes(value)
+    this.#values.escapes(value)
     return wholeSense(value)
-  }
-
-  /** One value or the other. */
-  #joined(first: Value, second: Value): Value {
-    const sense = both(first.sense, second.sense)
-    const [a, b] = [first.part, second.part]
-    // What one of them has not, and what it has by the same name, is not what a part says.
-    if (a !== b && !isPlain(a === undefined ? first : second)) return this.#used([first, second])
-    if (first.isImages !== second.isImages) return this.#used([first, second])
-    const part = a ?? b
-    const [one, other] = [first.element, second.element]
-    const element = one && other ? this.#joined(one, other) : (one ?? other)
-    const { isImages, from = second.from } = first
-    return {
-      sense,
-      ...(part && { part }),
-      ...(part && from !== undefined && { from }),
-      ...(element && { element }),
-      ...(isImages && { isImages }),
-    }
   }
 
   #selected(operand: Node, field: string, scope: Scope, how: Access): Value {
     const isVariable = operand.k === 'ident' && operand.name === 'variables'
     if (isVariable && !scope.has('variables')) {
       const variable = this.#options.variable(field)
-      if (variable !== undefined) return how === 'test' ? FIXED : this.#named(variable)
+      if (variable !== undefined) return how === 'test' ? FIXED : this.#values.named(variable)
     }
-    return this.#field(this.value(operand, scope), field, how)
-  }
-
-  #field(of: Value, field: string, how: Access): Value {
-    const isTest = how === 'test'
-    if (of.part === undefined) {
-      if (isTest) return { sense: of.sense }
-      if (of.isImages) this.#reads(field)
-      return depending(elementOf(of), of.sense)
-    }
-    if (isTest && of.from !== undefined) this.#trace.absent.add(of.from)
-    const known = of.part.field(field)
-    if (known === undefined || (isTest && isOpen(known.value))) {
-      return this.#missing(of.part.name + selector(field))
-    }
-    const { value, presence, isOptional, group } = known
-    if (isOptional && how === 'get') this.#trace.absent.add(of.part.name + selector(field))
-    if (group !== undefined && !(isTest && presence === 'none')) this.#trace.read(group)
-    if (isTest) return depending({ sense: presence }, of.sense)
-    const { from, ...anyway } = value
-    return depending(how === 'optional' ? anyway : value, of.sense)
-  }
-
-  /** A list of the variable `images`. */
-  #reads(name: string): void {
-    const extractor = this.#options.extractor(name)
-    const group = GROUPS.get(name)
-    if (extractor !== undefined) this.#trace.add(extractor)
-    else if (group !== undefined) this.#trace.read(group)
+    return this.#values.field(this.value(operand, scope), field, how)
   }
 
   #call(node: CallNode, scope: Scope): Value {
@@ -215,10 +119,10 @@ export class Reading {
         return { sense: opposite(sense(first)) }
       case '_>_':
       case '_>=_':
-        return this.#compared(both(sense(first), opposite(sense(second))))
+        return this.#values.compared(both(sense(first), opposite(sense(second))))
       case '_<_':
       case '_<=_':
-        return this.#compared(both(opposite(sense(first)), sense(second)))
+        return this.#values.compared(both(opposite(sense(first)), sense(second)))
       case '_+_':
       case '_-_':
         return this.#added(fn === '_-_', args, scope)
@@ -250,7 +154,7 @@ export class Reading {
     if (isAlone && SAME.has(fn)) return this.value(first, scope)
     if (isAlone && (fn === 'size' || fn === 'hasValue')) {
       const { part, sense } = this.value(first, scope)
-      if (part !== undefined) return this.#missing(`${part.name} as a whole`)
+      if (part !== undefined) return this.#values.missing(`${part.name} as a whole`)
       return { sense, number: 'count' }
     }
     if (isAlone && fn === 'flatten') {
@@ -270,15 +174,16 @@ export class Reading {
     if (first === undefined || second === undefined) return ANY
     const key = this.#asksForKey(isAnd, first, second, scope)
     if (key !== undefined) return key
-    const [left, a] = this.#apart(() => this.#sense(first, scope))
-    const [right, b] = this.#apart(() => this.#sense(second, scope))
+    const [left, a] = this.#values.apart(() => this.#sense(first, scope))
+    const [right, b] = this.#values.apart(() => this.#sense(second, scope))
     a.forgive(this.#guards(second, isAnd, scope))
     b.forgive(this.#guards(first, isAnd, scope))
-    this.#trace.add(a)
-    this.#trace.add(b)
+    this.#values.trace.add(a)
+    this.#values.trace.add(b)
     const sense = both(left, right)
     const isSplit = sense === (isAnd ? 'down' : 'up')
-    if (left !== 'none' && right !== 'none' && !isSplit) this.#trace.isJoint ||= a.isAcross(b)
+    if (left !== 'none' && right !== 'none' && !isSplit)
+      this.#values.trace.isJoint ||= a.isAcross(b)
     return { sense }
   }
 
@@ -289,19 +194,19 @@ export class Reading {
     const [test, key] = isAnd ? [first, second] : [negated(first), negated(second)]
     if (test?.k !== 'select' || test.test !== true) return undefined
     if (key?.k !== 'call' || key.fn !== '@in') return undefined
-    const [{ part }] = this.#apart(() => this.value(test.operand, scope))
+    const [{ part }] = this.#values.apart(() => this.value(test.operand, scope))
     const tested = part?.field(test.field)?.value
     if (tested?.from === undefined) return undefined
-    const [asked, trace] = this.#apart(() => this.#sense(key, scope))
+    const [asked, trace] = this.#values.apart(() => this.#sense(key, scope))
     if (!trace.absent.delete(tested.from)) return undefined
-    this.#trace.add(trace)
+    this.#values.trace.add(trace)
     return { sense: isAnd ? asked : opposite(asked) }
   }
 
   /** Names of fields that are there if the node is true, or if it is false: `when`. */
   #guards(node: Node | undefined, when: boolean, scope: Scope): string[] {
     if (node?.k === 'select' && node.test && when) {
-      const [{ part }] = this.#apart(() => this.value(node.operand, scope))
+      const [{ part }] = this.#values.apart(() => this.value(node.operand, scope))
       const isOptional = part?.field(node.field)?.isOptional === true
       return part !== undefined && isOptional ? [part.name + selector(node.field)] : []
     }
@@ -311,29 +216,25 @@ export class Reading {
     return node.args.flatMap((arg) => this.#guards(arg, when, scope))
   }
 
-  #compared(sense: Sense): Value {
-    if (sense !== 'none') this.#trace.isJoint ||= this.#trace.isOfSeveral
-    return { sense }
-  }
-
   /** Lists one behind the other, or numbers: of these only small ones, since more of others could be an error, or none any more. */
   #added(isMinus: boolean, [first, second]: readonly Node[], scope: Scope): Value {
     if (first === undefined || second === undefined) return ANY
     const [a, b] = [this.value(first, scope), this.value(second, scope)]
     const [isFirst, isSecond] = [a.number !== undefined, b.number !== undefined]
     if (isFirst || isSecond) {
-      if (!(isFirst || isSmall(first)) || !(isSecond || isSmall(second))) return this.#used([a, b])
+      if (!(isFirst || isSmall(first)) || !(isSecond || isSmall(second)))
+        return this.#values.used([a, b])
       return { sense: both(a.sense, isMinus ? opposite(b.sense) : b.sense), number: 'small' }
     }
-    return isMinus ? this.#used([a, b]) : this.#joined(a, b)
+    return isMinus ? this.#values.used([a, b]) : this.#values.joined(a, b)
   }
 
   /** The first, or the second where that is not there: what then stands for it must not be more than nothing. */
   #otherwise(first: Node, second: Node, scope: Scope): Value {
     const [a, b] = [this.value(first, scope), this.value(second, scope)]
-    if (isEmpty(second)) return this.#joined(a, b)
+    if (isEmpty(second)) return this.#values.joined(a, b)
     const isSure = wholeSense(a) === 'none' && a.part === undefined
-    return isSure ? this.#joined(a, b) : this.#used([a, b])
+    return isSure ? this.#values.joined(a, b) : this.#values.used([a, b])
   }
 
   /** Of `first != second`. */
@@ -348,11 +249,11 @@ export class Reading {
   #isThere(node: Node, nothing: Node, scope: Scope): Sense {
     const value = this.value(node, scope)
     if (nothing.k === 'list')
-      return value.part === undefined ? value.sense : this.#used([value]).sense
+      return value.part === undefined ? value.sense : this.#values.used([value]).sense
     if (nothing.k === 'const' && 'null' in nothing.value) {
-      return value.part?.name === 'object' ? 'none' : this.#used([value]).sense
+      return value.part?.name === 'object' ? 'none' : this.#values.used([value]).sense
     }
-    return value.number === 'count' ? value.sense : this.#used([value]).sense
+    return value.number === 'count' ? value.sense : this.#values.used([value]).sense
   }
 
   #conditional(
@@ -362,17 +263,17 @@ export class Reading {
     scope: Scope,
   ): Value {
     if (condition === undefined || then === undefined || otherwise === undefined) return ANY
-    const [deciding, asked] = this.#apart(() => this.#sense(condition, scope))
-    const [yes, ifSo] = this.#apart(() => this.value(then, scope))
-    const [no, ifNot] = this.#apart(() => this.value(otherwise, scope))
+    const [deciding, asked] = this.#values.apart(() => this.#sense(condition, scope))
+    const [yes, ifSo] = this.#values.apart(() => this.value(then, scope))
+    const [no, ifNot] = this.#values.apart(() => this.value(otherwise, scope))
     ifSo.forgive(this.#guards(condition, true, scope))
     ifNot.forgive(this.#guards(condition, false, scope))
     for (const each of [ifSo, ifNot]) {
-      if (deciding !== 'none') this.#trace.isJoint ||= asked.isAcross(each)
-      this.#trace.add(each)
+      if (deciding !== 'none') this.#values.trace.isJoint ||= asked.isAcross(each)
+      this.#values.trace.add(each)
     }
-    this.#trace.add(asked)
-    const joined = this.#joined(yes, no)
+    this.#values.trace.add(asked)
+    const joined = this.#values.joined(yes, no)
     if (deciding === 'none') return joined
     // `c ? a : false` is `c && a`, `c ? a : true` is `!c || a`, and the other way round.
     if (isLeast(otherwise) || isBool(then, true)) return depending(joined, deciding)
@@ -386,8 +287,8 @@ export class Reading {
       return this.#selected(operand, key.value.string, scope, how)
     }
     const value = this.value(operand, scope)
-    if (value.part !== undefined) return this.#used([value])
-    if (value.isImages) this.#trace.read('either')
+    if (value.part !== undefined) return this.#values.used([value])
+    if (value.isImages) this.#values.trace.read('either')
     const chosen = this.#sense(key, scope)
     const isFixed = chosen === 'none' && value.sense === 'none'
     return isFixed ? elementOf(value) : depending(elementOf(value), 'any')
@@ -398,12 +299,12 @@ export class Reading {
     const value = this.value(list, scope)
     if (value.part !== undefined) {
       return item.k === 'const' && 'string' in item.value
-        ? this.#field(value, item.value.string, 'test')
-        : this.#used([value])
+        ? this.#values.field(value, item.value.string, 'test')
+        : this.#values.used([value])
     }
     const isFixed = this.#sense(item, scope) === 'none'
     if (value.isMap) return { sense: isFixed ? value.sense : 'any' }
-    this.#escapes(value)
+    this.#values.escapes(value)
     return { sense: isFixed && wholeSense(elementOf(value)) === 'none' ? value.sense : 'any' }
   }
 
@@ -411,20 +312,21 @@ export class Reading {
     const { range, accuVar, accuInit, result } = node
     // Over nothing, as in `cel.bind`, the accumulator is just a name.
     if (range.k === 'list' && range.elements.length === 0) {
-      const [bound, trace] = this.#apart(() => this.value(accuInit, scope))
+      const [bound, trace] = this.#values.apart(() => this.value(accuInit, scope))
       return this.value(result, new Map(scope).set(accuVar, { ...bound, trace }))
     }
-    const [list, ranged] = this.#apart(() => this.value(range, scope))
-    if (list.part !== undefined) this.#escapes(list)
+    const [list, ranged] = this.#values.apart(() => this.value(range, scope))
+    if (list.part !== undefined) this.#values.escapes(list)
     if (list.isImages && node.iterVar2 !== undefined) ranged.read('either')
-    const [value, turned] = this.#apart(() =>
+    const [value, turned] = this.#values.apart(() =>
       this.#loop(node, list, this.#loopScope(node, list, scope)),
     )
-    this.#trace.isJoint ||= ranged.isAcross(turned)
-    this.#trace.add(ranged)
-    this.#trace.add(turned)
+    this.#values.trace.isJoint ||= ranged.isAcross(turned)
+    this.#values.trace.add(ranged)
+    this.#values.trace.add(turned)
     // Of all turns together, unless each of them is asked on its own.
-    if (value.element !== undefined && this.#trace.groups.has('either')) this.#trace.readAll()
+    if (value.element !== undefined && this.#values.trace.groups.has('either'))
+      this.#values.trace.readAll()
     return value
   }
 
@@ -463,16 +365,8 @@ export class Reading {
 
 const ANY: Value = { sense: 'any' }
 
-/** What becomes of a field that is not there: an error, an answer, or no value. */
-type Access = 'get' | 'test' | 'optional'
-
 function negated(node: Node): Node | undefined {
   return node.k === 'call' && node.fn === '!_' ? node.args[0] : undefined
-}
-
-/** Nothing of it comes from the request. */
-function isPlain({ sense, part, element }: Value): boolean {
-  return sense === 'none' && part === undefined && element === undefined
 }
 
 /** Calls that give a list with the same items, or what is in an optional. */
@@ -484,12 +378,3 @@ const SAME: ReadonlySet<string> = new Set([
   'optional.of',
   'dyn',
 ])
-
-/** Whether it is there says whether anything is that no review carries. */
-function isOpen({ part }: Value): boolean {
-  return part?.name === 'object.metadata.annotations'
-}
-
-function selector(field: string): string {
-  return /^[A-Za-z_]\w*$/.test(field) ? `.${field}` : `[${JSON.stringify(field)}]`
-}

@@ -142,8 +142,8 @@ describe('validations that an image could pass by being named in another list', 
 })
 
 describe('validations that are an error for a Pod without a field, which that of a review has', () => {
-  const init = 'whether object.spec.initContainers is there'
-  const annotations = 'whether object.metadata.annotations is there'
+  const init = 'to know whether object.spec.initContainers is there'
+  const annotations = 'to know whether object.metadata.annotations is there'
   test.each([
     [`object.spec.initContainers.all(c, c.image != 'a')`, init],
     [`object.spec['initContainers'].all(c, c.image != 'a')`, init],
@@ -208,7 +208,7 @@ describe('validations by which a stand-in could be let in', () => {
     [
       'a list of what is there',
       `size([?object.metadata.?annotations]) == 1`,
-      'whether object.metadata.annotations is there',
+      'to know whether object.metadata.annotations is there',
     ],
     ['numbers that overflow', 'size(images.containers) - 9223372036854775807 - 3 < 0', LISTS],
     [
