@@ -12,7 +12,7 @@ export function unavailable(reason: string, cause?: unknown): AdmissionError {
   return new AdmissionError('POLICY_BUNDLE_UNAVAILABLE', reason, { cause })
 }
 
-/** What was thrown while a bundle was looked for: `POLICY_BUNDLE_REFUSED`, or else `POLICY_BUNDLE_UNAVAILABLE`. */
+/** What was thrown while a bundle was looked for: `POLICY_BUNDLE_REFUSED`, or else `POLICY_BUNDLE_UNAVAILABLE`, which names the place once. */
 export function asBundleFault(thrown: unknown, where: string): AdmissionError {
   if (!(thrown instanceof AdmissionError)) {
     // The platform's own words may hold an address with its query.
@@ -20,7 +20,8 @@ export function asBundleFault(thrown: unknown, where: string): AdmissionError {
   }
   const { code, message } = thrown
   if (code === 'POLICY_BUNDLE_REFUSED') return thrown
-  return code === 'REGISTRY_TOO_LARGE'
-    ? refused(`${where} has more than ${MAX_POLICY_BUNDLE_BYTES} bytes`)
-    : unavailable(`${where}: ${message}`, thrown)
+  if (code === 'REGISTRY_TOO_LARGE') {
+    return refused(`${where} has more than ${MAX_POLICY_BUNDLE_BYTES} bytes`)
+  }
+  return unavailable(message.startsWith(`${where}: `) ? message : `${where}: ${message}`, thrown)
 }

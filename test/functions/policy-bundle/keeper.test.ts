@@ -666,6 +666,8 @@ describe('a place that does not give a bundle', () => {
     expect(told()).toEqual([
       [expect.stringMatching(/^(failed|refused)$/), expect.stringMatching(message)],
     ])
+    // The place is named once.
+    expect(String(told()[0]?.[1]).split('/prod.json')).toHaveLength(2)
   })
 
   test('and never answers is given up', async () => {
@@ -674,7 +676,8 @@ describe('a place that does not give a bundle', () => {
     store.faults.add({ kind: 'stall' })
     expect(await said('built')).toEqual(denied('built'))
     await settled()
-    expect(told()).toEqual([['failed', expect.stringContaining('no answer in 5000 ms')]])
+    const place = `${new URL(store.url).host}${PLACE}`
+    expect(told()).toEqual([['failed', `${place}: no answer in 5000 ms`]])
   }, 20_000)
 })
 
