@@ -35,7 +35,7 @@ const ARNS = {
 /** Seconds; the default of policyBundle.maxAgeSeconds. */
 const DEFAULT_MAX_AGE = 3600
 
-function faultsOf(given, { endpoint, clusters, policyBundle }) {
+function faultsOf(given, { endpoint, clusters, policyBundle, outcomes }) {
   const faults = []
   for (const [name, answers] of Object.entries(ANSWERS)) {
     if (!answers.includes(given[name])) faults.push(`${name}: expected ${answers.join(' or ')}`)
@@ -60,6 +60,9 @@ function faultsOf(given, { endpoint, clusters, policyBundle }) {
   }
   if (given.registries === 'amazon' && given.ecrRepositoryArns === '') {
     faults.push('ecrRepositoryArns: expected the repositories that registries: amazon reads')
+  }
+  if (given.sealingKey === 'kms' && outcomes?.key?.secrets !== undefined) {
+    faults.push('sealingKey: expected none, since outcomes.key of the config is secrets')
   }
   faults.push(...bundleFaults(given, clusters), ...policyFaults(given, policyBundle))
   if (given.frontDoor === 'http-api') faults.push(...domainFaults(given, endpoint))
@@ -112,7 +115,8 @@ module.exports = async ({ resolveVariable }) => {
   const part = (name) => resolveVariable(`file(${config}):${name}, null`)
   const [endpoint, clusters] = [await part('endpoint'), (await part('clusters')) ?? []]
   const policyBundle = (await part('policyBundle')) ?? null
-  const faults = faultsOf(given, { endpoint, clusters, policyBundle })
+  const outcomes = await part('outcomes')
+  const faults = faultsOf(given, { endpoint, clusters, policyBundle, outcomes })
   const environment = (await resolveVariable('self:provider.environment, null')) ?? {}
   faults.push(...variableFaults(await resolveVariable(`file(${config})`), environment))
   if (faults.length === 0) {

@@ -108,9 +108,10 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
       faults: ['endpoint of the config: expected https://host, which the API has a domain for'],
     },
     {
-      name: 'variables that the config names and no function would have',
+      name: 'a sealing key that the config does not use, and variables that it names and no function would have',
       parameters: { config: 'variables.yaml' },
       faults: [
+        'sealingKey: expected none, since outcomes.key of the config is secrets',
         'SEAL: the config names it at outcomes.key.secrets[0].env, so it has to be in infra/serverless/environment.yml',
         'GHCR_TOKEN: the config names it at registries.credentials[0].passwordEnv, so it has to be in infra/serverless/environment.yml',
       ],
