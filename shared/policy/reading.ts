@@ -78,7 +78,8 @@ export class Reading {
       const isOptional = optional.includes(index)
       if (isOptional && value.part !== undefined)
         this.#values.missing(`to know whether ${value.part.name} is there`)
-      list = this.#values.joined(list, { sense: isOptional ? value.sense : 'none', element: value })
+      const sense = isOptional ? value.sense : 'none'
+      list = this.#values.joined(list, { sense: both(sense, errorOf(value)), element: value })
     }
     return list
   }
@@ -341,7 +342,8 @@ export class Reading {
       case 'collect': {
         const { predicate } = shape
         const kept = predicate === undefined ? 'none' : this.#sense(predicate, inner)
-        return { sense: both(list.sense, kept), element: this.value(shape.element, inner) }
+        const element = this.value(shape.element, inner)
+        return { sense: both(both(list.sense, kept), errorOf(element)), element }
       }
       default: {
         const { condition, step } = node
@@ -364,6 +366,15 @@ export class Reading {
 }
 
 const ANY: Value = { sense: 'any' }
+
+/**
+ * What an item does to the list it is put into: one that is an error makes an error of the list, also where nobody looks at the item, and of what
+ * changes with images nobody knows for which it is one. Lists of images and lengths are none.
+ */
+function errorOf({ sense, element, number }: Value): Sense {
+  const isSound = element !== undefined ? sense !== 'any' : sense === 'none' || number !== undefined
+  return isSound ? 'none' : 'any'
+}
 
 function negated(node: Node): Node | undefined {
   return node.k === 'call' && node.fn === '!_' ? node.args[0] : undefined
