@@ -82,8 +82,10 @@ async function report(io: Io, files: readonly string[], options: ReportOptions):
   await write(io, options, WRITERS[options.format](io, results))
   io.err(notes(fold.omitted, read, results, options))
   const { fail, error } = summaryOf(results)
-  const bad = options.failOn === 'error' ? error : options.failOn === 'fail' ? fail + error : 0
-  return bad > 0 ? 1 : 0
+  if (options.failOn === undefined) return 0
+  if (error > 0 || (options.failOn === 'fail' && fail > 0)) return 1
+  // What was not found or not read may be what it is to exit on.
+  return read.events === 0 || read.unreadable > 0 ? 2 : 0
 }
 
 async function readInto(
@@ -184,7 +186,7 @@ The last decision of each policy about each resource counts. Dry runs, the mutat
 deletions are in no report. Reports have names that follow from cluster and resource, so that
 applying them again replaces them.
 
-Exit codes: 0 fine, 1 --fail-on found something, 2 bad input.
+Exit codes: 0 fine, 1 --fail-on found something, 2 bad input, also nothing to find something in.
 
 Examples:
   $ aws logs tail /aws/lambda/countersign-validate --since 1d | countersign report

@@ -591,6 +591,28 @@ fail  prod/shop/Deployment/web  strict  deny, 2026-11-30T10:00:00.000Z
     )
   })
 
+  test.each<[string, { lines: string; hasLog?: true; options?: string[]; code: number }]>([
+    ['lines without an event', { lines: 'START RequestId: 1\n', code: 2 }],
+    ['nothing at all', { lines: '', code: 2 }],
+    [
+      'an event that cannot be read beside good ones',
+      { lines: '{"event":"policy"}\n', hasLog: true, options: ['--policy', 'signed'], code: 2 },
+    ],
+    [
+      'one beside a bad one, which is bad enough',
+      { lines: '{"event":"policy"}\n', hasLog: true, code: 1 },
+    ],
+  ])('--fail-on does not take for good: %s', async (_, { lines, hasLog, options = [], code }) => {
+    const input = (async function* () {
+      yield Buffer.from(lines)
+      if (hasLog) yield await readFile(log)
+    })()
+    const { code: exited } = await countersign(['report', '--fail-on', 'fail', ...options], {
+      input,
+    })
+    expect(exited).toBe(code)
+  })
+
   test('says when there was nothing to read, and what it could not read', async () => {
     const input = (async function* () {
       yield Buffer.from('{"event":"policy"}\n')
