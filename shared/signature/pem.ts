@@ -6,10 +6,7 @@ const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)-----END ([A-Z0-9 ]{1,64}
 
 /** What to do instead, by the label of a PEM block that is not a public key. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
-  [
-    /PRIVATE KEY$/,
-    'a private key; take it out of the policy, replace the key pair and give the public key',
-  ],
+  [/PRIVATE KEY$/, 'a private key; take it out, replace the key pair and give the public key'],
   [/CERTIFICATE$/, 'a certificate; give its public key (openssl x509 -pubkey -noout)'],
   [/^RSA PUBLIC KEY$/, 'a PKCS#1 key; convert it with openssl rsa -RSAPublicKey_in -pubout'],
   [/^(EC|DSA|DH) PARAMETERS$/, 'parameters without a key'],
@@ -47,7 +44,7 @@ function adviceFor(label: string): string {
 
 function withoutBlock(text: string): string {
   if (text.trim() === '') return 'nothing'
-  if (/PRIVATE KEY/.test(text)) return 'a damaged private key; take it out of the policy'
+  if (/PRIVATE KEY/.test(text)) return 'a damaged private key; take it out'
   if (/^\s*[a-z0-9]+:\/\//.test(text)) return 'a reference; references belong in key.kms'
   return 'no PEM block (-----BEGIN PUBLIC KEY-----)'
 }

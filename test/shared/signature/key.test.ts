@@ -225,19 +225,17 @@ describe('publicKeyFromPem', () => {
     {
       name: 'a private key',
       pem: privateKey,
-      found:
-        'a private key; take it out of the policy, replace the key pair and give the public key',
+      found: 'a private key; take it out, replace the key pair and give the public key',
     },
     {
       name: 'a private key after a public one',
       pem: good + privateKey,
-      found:
-        'a private key; take it out of the policy, replace the key pair and give the public key',
+      found: 'a private key; take it out, replace the key pair and give the public key',
     },
     {
       name: 'half a private key',
       pem: privateKey.slice(0, 100),
-      found: 'a damaged private key; take it out of the policy',
+      found: 'a damaged private key; take it out',
     },
     {
       name: 'a certificate',
