@@ -59,6 +59,13 @@ const { list, bool } = fc.letrec<{ list: string; bool: string; item: string }>((
       fc.tuple(l, p).map(([x, y]) => `${x}.all(n, i, n < 2 || ${y})`),
       fc.tuple(l, p).map(([x, y]) => `${x}.transformList(n, i, ${y}).all(j, j)`),
       fc.constant('images.all(name, images[name].size() < 3)'),
+      fc
+        .tuple(l, fc.constantFrom('true', 'j'))
+        .map(([x, y]) => `[${x}[0] == 'a', true].all(j, ${y})`),
+      both(b).map(([x, y]) => `[${x}, ${y}].exists(j, j)`),
+      fc.tuple(b, compared).map(([x, y]) => `[${x}].size() ${y} 1`),
+      fc.tuple(l, p, compared).map(([x, y, z]) => `${x}.map(i, ${y}).size() ${z} 2`),
+      fc.tuple(l, p).map(([x, y]) => `${x}.map(i, ${y}).exists(j, j)`),
       fc.tuple(compared, b).map(([x, y]) => `images.all(n, images[n].size() ${x} 1 || ${y})`),
       l.map((x) => `images.all(n, v, v.size() + ${x}.size() < 4)`),
       both(b).map(([x, y]) => `(${x} && ${y})`),
