@@ -136,7 +136,10 @@ function resolveAwsKey(text: string, reference: KmsReference, settings: KmsSetti
   const { endpoint: named, keyId } = reference
   const region = reference.region ?? settings.region
   if (region === undefined) {
-    throw invalid(text, 'no region: use a key ARN, set kms.region in the config, or give `verify` --region')
+    throw invalid(
+      text,
+      'no region: use a key ARN, set kms.region in the config, or give `verify` --region',
+    )
   }
   checkRegion(region)
   if (named === undefined) return localReplica({ keyId, region }, settings.preferRegion)
