@@ -50,13 +50,23 @@ export async function mergeStart(
 
 /** Names of the files that are loaded with the entry, itself included. */
 function startOf(outputs: Metafile['outputs'], entry: string): ReadonlySet<string> {
-  const reached = new Set([entry])
+  const reached = reachedFrom(entry, outputs, (kind) => kind !== 'dynamic-import')
+  return new Set([...reached].map((file) => path.basename(file)))
+}
+
+/** The outputs that one leads to by the imports that are followed, itself included. */
+export function reachedFrom(
+  start: string,
+  outputs: Metafile['outputs'],
+  follow: (kind: string, file: string) => boolean,
+): ReadonlySet<string> {
+  const reached = new Set([start])
   for (const file of reached) {
     for (const found of outputs[file]?.imports ?? []) {
-      if (!found.external && found.kind !== 'dynamic-import') reached.add(found.path)
+      if (!found.external && follow(found.kind, found.path)) reached.add(found.path)
     }
   }
-  return new Set([...reached].map((file) => path.basename(file)))
+  return reached
 }
 
 async function bundleWritten(

@@ -7,7 +7,7 @@ import { AdmissionError, type ErrorCode, type Fault, toAdmissionError } from '#s
 import type { KmsKey, KmsPort } from '#shared/ports.ts'
 import { createKmsKeys } from '#shared/signature/kms.ts'
 import { resolveKmsKey } from '#shared/signature/kms-reference.ts'
-import { keyReferences } from './bundle.ts'
+import { keyReferences } from './bundle-needs.ts'
 
 /** Time that all keys together may take, milliseconds: somebody waits for the build. */
 const PINNING_MS = 60_000
