@@ -1,6 +1,6 @@
 import type { LabelSelector, MatchConstraints, ResourceRule } from '#shared/policy/types.ts'
+import { among, type Check, isObject } from './checks.ts'
 
-type Check = (value: unknown) => boolean
 /** Names each member once, so that the compiler asks for what is added. */
 type Members<T> = Readonly<Record<keyof T, Check>>
 
@@ -9,10 +9,6 @@ const listOf =
   (check: Check): Check =>
   (value) =>
     Array.isArray(value) && value.every(check)
-const among =
-  (...words: readonly string[]): Check =>
-  (value) =>
-    typeof value === 'string' && words.includes(value)
 const optional =
   (check: Check): Check =>
   (value) =>
@@ -22,7 +18,7 @@ const optional =
 function objectOf<T>(members: Members<T>): Check {
   const checks = new Map<string, Check>(Object.entries(members))
   return (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+    if (!isObject(value)) return false
     const own = new Map<string, unknown>(Object.entries(value))
     return (
       [...own.keys()].every((name) => checks.has(name)) &&
@@ -31,11 +27,7 @@ function objectOf<T>(members: Members<T>): Check {
   }
 }
 
-const isLabels: Check = (value) =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  Object.values(value).every(isText)
+const isLabels: Check = (value) => isObject(value) && Object.values(value).every(isText)
 
 const isRequirement = objectOf<NonNullable<LabelSelector['matchExpressions']>[number]>({
   key: isText,

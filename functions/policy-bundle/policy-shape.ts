@@ -1,21 +1,11 @@
 import type { CompiledPolicy, PolicyAttestor } from '#shared/policy/types.ts'
+import { among, type Check, isObject } from './checks.ts'
 import { isConstraints } from './constraints-shape.ts'
-
-type Check = (value: unknown) => boolean
 
 const isText: Check = (value) => typeof value === 'string' && value !== ''
 const isFlag: Check = (value) => typeof value === 'boolean'
 const isList: Check = (value) => Array.isArray(value) && value.every(isObject)
 const isSeconds: Check = (value) => Number.isInteger(value)
-const among =
-  (...words: readonly string[]): Check =>
-  (value) =>
-    typeof value === 'string' && words.includes(value)
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 const isActions: Check = (value) =>
   Array.isArray(value) && value.length > 0 && value.every(among('Deny', 'Audit', 'Warn'))
 
