@@ -53,13 +53,10 @@ async function decideReview(
   needs: KnownNeeds,
 ): Promise<EngineDecision> {
   const subject = subjectOf(podRequest(review, uid))
-  const calls = SCOPES.map((scope): EngineCall => ({ ...call, scope, policies: [] }))
-  const [first] = calls
-  if (first === undefined) throw new TypeError('no scopes')
   // One for both, so that each image is resolved once and has one digest for all of them.
-  const inquiry = isolate.inquiryFor(first)
+  const inquiry = isolate.inquiryFor(call)
   const findings = await Promise.all(
-    calls.map((each) => findingsOf(subject, each, isolate, inquiry)),
+    SCOPES.map((scope) => findingsOf(subject, { ...call, scope, policies: [] }, isolate, inquiry)),
   )
   const told = findings
     .flat()

@@ -30,7 +30,7 @@ export interface Isolate {
   /** The policies that are about a request, prepared. */
   select(request: AdmissionRequest, call: EngineCall): Promise<PreparedPolicy[]>
   /** A new inquiry for one request. */
-  inquiryFor(call: EngineCall): Inquiry
+  inquiryFor(call: Pick<EngineCall, 'cluster' | 'signal'>): Inquiry
 }
 
 const NOBODY = async (): Promise<ContextPorts> => ({})
