@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { ofType, readTemplate, statements, type Template } from './template.ts'
-import { ROOT, run, suite, tool, withoutTools } from './tools.ts'
+import { osls, reviewingProject, run, suite, withoutTools } from './tools.ts'
 
 /** The third function of `serverless.yml`, which is there only where a cluster asks for image reviews. */
 
@@ -34,31 +34,22 @@ const WAYS = {
 type Way = keyof typeof WAYS
 
 describe.skipIf(withoutTools)(suite('serverless.yml with imageReview: function'), () => {
-  /** Below the root: osls packages nothing from elsewhere. */
+  /** The same, from the root. */
   let folder: string
   let below: string
   const templates = {} as Record<Way, Template>
   const file = (way: Way) => path.join(folder, way, 'cloudformation-template-update-stack.json')
 
-  const osls = (to: string, parameters: Record<string, string>) => {
-    const all = { config: `${below}/config.yaml`, bundles: below, ...parameters }
-    const given = Object.entries(all).map(([name, value]) => `--param=${name}=${value}`)
-    return run(tool('osls'), ['package', '--package', path.join(folder, to), ...given])
-  }
+  const packaged = (to: string, parameters: Record<string, string>) =>
+    osls(path.join(folder, to), { config: `${below}/config.yaml`, bundles: below, ...parameters })
 
   beforeAll(async () => {
-    await mkdir(`${ROOT}dist`, { recursive: true })
-    folder = await mkdtemp(`${ROOT}dist/serverless-`)
-    below = path.relative(ROOT, folder)
-    for (const name of ['mutate', 'validate', 'image-review']) {
-      await mkdir(path.join(folder, 'lambda', name), { recursive: true })
-      await writeFile(path.join(folder, 'lambda', name, 'index.mjs'), 'export const handler = 0')
-    }
-    const config = parse(await readFile(`${ROOT}infra/countersign.yaml`, 'utf8'))
-    config.clusters[0].imageReview = true
-    await writeFile(path.join(folder, 'config.yaml'), stringify(config))
+    const project = await reviewingProject()
+    folder = project.folder
+    below = project.below
+    await writeFile(path.join(folder, 'config.yaml'), stringify(project.config))
     for (const [way, parameters] of Object.entries(WAYS) as [Way, Record<string, string>][]) {
-      const ended = await osls(way, parameters)
+      const ended = await packaged(way, parameters)
       expect(ended, ended.text).toMatchObject({ code: 0 })
       templates[way] = await readTemplate(file(way))
     }
@@ -185,7 +176,7 @@ describe.skipIf(withoutTools)(suite('serverless.yml with imageReview: function')
     'imageReview: %s is told where it does not fit the config',
     async (imageReview, wanted, says) => {
       const config = wanted === 'none' ? 'infra/countersign.yaml' : `${below}/config.yaml`
-      const { code, text } = await osls('refused', { imageReview, config })
+      const { code, text } = await packaged('refused', { imageReview, config })
       expect(code, text).toBe(1)
       expect(text).toContain(says)
     },
@@ -202,7 +193,9 @@ describe.skipIf(withoutTools)(suite('serverless.yml with imageReview: function')
     })
 
     test('nobody asks for what another cluster of the config has', async () => {
-      expect(await osls('some-none', { imageReview: 'none', ...some() })).toMatchObject({ code: 0 })
+      expect(await packaged('some-none', { imageReview: 'none', ...some() })).toMatchObject({
+        code: 0,
+      })
     }, 60_000)
 
     test.each([
@@ -216,7 +209,7 @@ describe.skipIf(withoutTools)(suite('serverless.yml with imageReview: function')
       '%s is told, with what makes it',
       async (_, bundles, missing) => {
         const parameters = { imageReview: 'function', bundles: `${below}/${bundles}` }
-        const { code, text } = await osls('refused', parameters)
+        const { code, text } = await packaged('refused', parameters)
         expect(code, text).toBe(1)
         for (const name of missing) {
           const there = `bundles: ${below}/${bundles}/${name} is not there: run \`countersign build --out ${below}/${bundles}\``

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { type Json, ofType, readTemplate, statements, type Template } from './template.ts'
-import { ROOT, run, suite, tool, withoutTools } from './tools.ts'
+import { osls, ROOT, reviewingProject, run, suite, withoutTools } from './tools.ts'
 
 /** What functions need that read signed policies, in `serverless.yml`. */
 
@@ -28,37 +28,31 @@ describe.skipIf(withoutTools)(suite('serverless.yml with a policyBundle'), () =>
   const templates: Record<string, Template> = {}
   const file = (way: string) => path.join(folder, way, 'cloudformation-template-update-stack.json')
 
-  const osls = (config: string, to: string, parameters: Record<string, string>) => {
-    const all = {
+  const packaged = (config: string, to: string, parameters: Record<string, string>) =>
+    osls(path.join(folder, to), {
       config: `${below}/${config}.yaml`,
       bundles: below,
       imageReview: 'function',
       signingKeys: 'none',
       sealingKey: 'none',
       ...parameters,
-    }
-    const given = Object.entries(all).map(([name, value]) => `--param=${name}=${value}`)
-    return run(tool('osls'), ['package', '--package', path.join(folder, to), ...given])
-  }
+    })
 
   beforeAll(async () => {
-    await mkdir(`${ROOT}dist`, { recursive: true })
-    folder = await mkdtemp(`${ROOT}dist/serverless-`)
-    below = path.relative(ROOT, folder)
-    for (const name of ['mutate', 'validate', 'image-review']) {
-      await mkdir(path.join(folder, 'lambda', name), { recursive: true })
-      await writeFile(path.join(folder, 'lambda', name, 'index.mjs'), 'export const handler = 0')
-    }
-    const config = parse(await readFile(`${ROOT}infra/countersign.yaml`, 'utf8'))
-    config.clusters[0].imageReview = true
+    const project = await reviewingProject()
+    folder = project.folder
+    below = project.below
     for (const [name, policyBundle] of Object.entries(BUNDLES)) {
-      await writeFile(path.join(folder, `${name}.yaml`), stringify({ ...config, policyBundle }))
+      await writeFile(
+        path.join(folder, `${name}.yaml`),
+        stringify({ ...project.config, policyBundle }),
+      )
     }
     for (const [way, parameters] of [
       ['s3', { policyBundle: 's3', policyKey: 'kms' }],
       ['url', { policyBundle: 'url' }],
     ] as const) {
-      const ended = await osls(way, way, parameters)
+      const ended = await packaged(way, way, parameters)
       expect(ended, ended.text).toMatchObject({ code: 0 })
       templates[way] = await readTemplate(file(way))
     }
@@ -145,7 +139,7 @@ describe.skipIf(withoutTools)(suite('serverless.yml with a policyBundle'), () =>
   ])(
     'parameters that do not fit %s are told: %j',
     async (config, parameters, faults) => {
-      const { code, text } = await osls(config, 'refused', parameters)
+      const { code, text } = await packaged(config, 'refused', parameters)
       expect(code, text).toBe(1)
       const told = text.split('parameters:\n')[1]?.split('\n') ?? []
       const listed = told.filter((line) => line.startsWith('  ')).map((line) => line.trim())

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { type Json, ofType, readTemplate, statements, type Template } from './template.ts'
-import { ROOT, run, suite, tool, withoutTools } from './tools.ts'
+import { osls, ROOT, run, suite, tool, withoutTools } from './tools.ts'
 
 /** Parameters that each way to deploy is packaged with. */
 const WAYS = {
@@ -65,14 +65,8 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'countersign-serverless-'))
-    for (const [way, parameters] of Object.entries(WAYS) as [Way, object][]) {
-      const given = Object.entries(parameters).map(([name, value]) => `--param=${name}=${value}`)
-      const ended = await run(tool('osls'), [
-        'package',
-        '--package',
-        path.join(folder, way),
-        ...given,
-      ])
+    for (const [way, parameters] of Object.entries(WAYS) as [Way, Record<string, string>][]) {
+      const ended = await osls(path.join(folder, way), parameters)
       expect(ended, ended.text).toMatchObject({ code: 0 })
       templates[way] = await readTemplate(file(way))
     }
@@ -306,13 +300,10 @@ describe.skipIf(withoutTools)(suite('serverless.yml'), () => {
   ])(
     'an endpoint with a URL for each function belongs to Function URLs: $frontDoor',
     async ({ frontDoor, code, says }) => {
-      const ended = await run(tool('osls'), [
-        'package',
-        '--package',
-        path.join(folder, `each-${frontDoor}`),
-        '--param=config=test/infra/function-urls.yaml',
-        `--param=frontDoor=${frontDoor}`,
-      ])
+      const ended = await osls(path.join(folder, `each-${frontDoor}`), {
+        config: 'test/infra/function-urls.yaml',
+        frontDoor,
+      })
       expect(ended).toMatchObject({ code, text: expect.stringMatching(says) })
       expect(ended.text).not.toContain('    at ')
     },

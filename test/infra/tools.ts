@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { parse } from 'yaml'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -49,6 +52,28 @@ export async function run(
     const { code, stdout = '', stderr = '' } = thrown as Partial<Record<string, string>>
     return { code: Number(code ?? 1), text: `${stdout}${stderr}` }
   }
+}
+
+/**
+ * A new folder with something in the place of every function's bundle, below the root because osls packages nothing from elsewhere, and the
+ * example config with image reviews on.
+ */
+export async function reviewingProject() {
+  await mkdir(`${ROOT}dist`, { recursive: true })
+  const folder = await mkdtemp(`${ROOT}dist/serverless-`)
+  for (const name of ['mutate', 'validate', 'image-review']) {
+    await mkdir(path.join(folder, 'lambda', name), { recursive: true })
+    await writeFile(path.join(folder, 'lambda', name, 'index.mjs'), 'export const handler = 0')
+  }
+  const config = parse(await readFile(`${ROOT}infra/countersign.yaml`, 'utf8'))
+  config.clusters[0].imageReview = true
+  return { folder, below: path.relative(ROOT, folder), config }
+}
+
+/** Packages `serverless.yml` into a folder with these parameters. */
+export function osls(to: string, parameters: Readonly<Record<string, string>>): Promise<Ended> {
+  const given = Object.entries(parameters).map(([name, value]) => `--param=${name}=${value}`)
+  return run(tool('osls'), ['package', '--package', to, ...given])
 }
 
 const QUIET = {

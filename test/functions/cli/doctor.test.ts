@@ -4,15 +4,11 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { readDeployment } from '#functions/cli/deployment.ts'
-import { compose } from '#functions/compose.ts'
-import { ALL_FLOWS } from '#functions/flows.ts'
-import { nodeHash } from '#functions/hash-node.ts'
 import * as der from '#functions/local/der.ts'
 import { createDevCertificates, type DevCertificates } from '#functions/local/tls.ts'
 import { hashOf } from '../../contract/review.ts'
 import { type CertificateOptions, extension, mint, mintRoot, pemOf } from '../../fakes/pki.ts'
-import { countersign } from './harness.ts'
+import { appOf, countersign } from './harness.ts'
 
 const TOKEN = 'tokentokentokentokentokentoken22'
 
@@ -75,17 +71,7 @@ interface Faults {
 
 /** The functions of the files as they are now, behind a door with these faults. Gives its URL. */
 async function deploy(faults: Faults = {}): Promise<string> {
-  const { deployment } = await readDeployment(path.join(folder, 'countersign.yaml'))
-  const app = compose(
-    deployment,
-    {
-      env: { SEAL: Buffer.alloc(32, 7).toString('base64') },
-      log: () => undefined,
-      hash: nodeHash,
-      maxBodyBytes: 7_000_000,
-    },
-    ALL_FLOWS,
-  )
+  const app = await appOf(path.join(folder, 'countersign.yaml'), 7_000_000)
   const { key, cert } = faults.certificates ?? own
   const server: Server = createServer({ key, cert }, async (request, response) => {
     const chunks: Buffer[] = []

@@ -1,6 +1,11 @@
 import picocolors from 'picocolors'
+import type { App } from '#functions/app.ts'
+import { readDeployment } from '#functions/cli/deployment.ts'
 import { run } from '#functions/cli/index.ts'
 import type { ExitCode, Io } from '#functions/cli/io.ts'
+import { compose } from '#functions/compose.ts'
+import { ALL_FLOWS } from '#functions/flows.ts'
+import { nodeHash } from '#functions/hash-node.ts'
 
 /** What a command line did. */
 export interface Ran {
@@ -38,4 +43,12 @@ export async function countersign(
   const { io, ran } = recorder(changes)
   const code = await run(args, io)
   return { code, ...ran }
+}
+
+/** The functions of a config and its policies as they are on disk now, which seal with the variable `SEAL`. */
+export async function appOf(config: string, maxBodyBytes: number): Promise<App> {
+  const { deployment } = await readDeployment(config)
+  const env = { SEAL: Buffer.alloc(32, 7).toString('base64') }
+  const log = () => undefined
+  return compose(deployment, { env, log, hash: nodeHash, maxBodyBytes }, ALL_FLOWS)
 }

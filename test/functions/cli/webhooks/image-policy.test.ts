@@ -3,18 +3,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { readDeployment } from '#functions/cli/deployment.ts'
 import type { Io } from '#functions/cli/io.ts'
-import { compose } from '#functions/compose.ts'
-import { ALL_FLOWS } from '#functions/flows.ts'
-import { nodeHash } from '#functions/hash-node.ts'
 import { createApiServer } from '#functions/local/apiserver.ts'
 import { createDevCertificates } from '#functions/local/tls.ts'
 import { startNodeServer } from '#functions/node.ts'
 import { imagePolicyFaults } from '#shared/webhook/image-policy.ts'
 import { policyDocument } from '#test/shared/webhook/policies.ts'
 import { hashOf } from '../../../contract/review.ts'
-import { countersign } from '../harness.ts'
+import { appOf, countersign } from '../harness.ts'
 
 const TOKEN = 'abcdefghijklmnopqrstuvwxyz234567'
 const AT = '/etc/kubernetes/countersign'
@@ -379,17 +375,7 @@ test('an API server that is started with these files gets answers from the funct
     },
   })
   await writeFile(path.join(folder, 'policies/signed.json'), JSON.stringify(document))
-  const { deployment } = await readDeployment(path.join(folder, 'countersign.yaml'))
-  const app = compose(
-    deployment,
-    {
-      env: { SEAL: Buffer.alloc(32, 7).toString('base64') },
-      log: () => undefined,
-      hash: nodeHash,
-      maxBodyBytes: 1_000_000,
-    },
-    ALL_FLOWS,
-  )
+  const app = await appOf(path.join(folder, 'countersign.yaml'), 1_000_000)
   const backend = await startNodeServer({ app, tls, host: '127.0.0.1' })
   await writeFile(
     path.join(folder, 'countersign.yaml'),
